@@ -1,10 +1,10 @@
-/** Moving house, into a cluster store and back. */
+/** Moving address, into a cluster store and back. */
 import { test } from 'vitest'
 import { startNats, urlOf } from '../support/nats.ts'
-import { expectTheSameThereAndBack } from './moving/there-and-back.ts'
+import { expectSameAfterRoundTrip } from './transfer/round-trip.ts'
 
 const nats = await startNats()
 
 test('[LOG-5] a store copied to NATS and back is unchanged, and its runs resume', { timeout: 180_000 }, () =>
-  expectTheSameThereAndBack(urlOf([nats])),
+  expectSameAfterRoundTrip(urlOf([nats])),
 )

@@ -9,20 +9,20 @@ import { startPostgres } from '../support/postgres.ts'
 import { until } from '../support/until.ts'
 import { callWith, NOBODY } from './called.ts'
 import { CommandLine } from './command-line.ts'
-import { contentsOf } from './moving/contents.ts'
-import { contentsIn, openHouse, serveHouse, sqliteHouse } from './moving/houses.ts'
-import { expectTheSameThereAndBack } from './moving/there-and-back.ts'
+import { contentsOf } from './transfer/contents.ts'
+import { contentsIn, openAddress, serveStore, sqliteAddress } from './transfer/stores.ts'
+import { expectSameAfterRoundTrip } from './transfer/round-trip.ts'
 
 const postgres = await startPostgres()
 const call = callWith(NOBODY)
 let schemas = 0
 
-function postgresHouse(): string {
-  return `${postgres.url}?schema=house_${++schemas}`
+function postgresAddress(): string {
+  return `${postgres.url}?schema=copy_${++schemas}`
 }
 
 test('[LOG-5] a store copied to PostgreSQL and back is unchanged, and its runs resume', { timeout: 180_000 }, () =>
-  expectTheSameThereAndBack(postgresHouse()),
+  expectSameAfterRoundTrip(postgresAddress()),
 )
 
 /** Many runs, the oldest of them with a long log. */
@@ -43,8 +43,8 @@ async function fill(store: Store, runs: number): Promise<void> {
 
 describe('an interrupted holdfast copy', () => {
   test('[LOG-1] is completed by the same command after SIGKILL, without loss or duplicates', async () => {
-    const [old, shared] = [sqliteHouse(), postgresHouse()]
-    const store = await openHouse(old)
+    const [old, shared] = [sqliteAddress(), postgresAddress()]
+    const store = await openAddress(old)
     await fill(store, 250)
     const before = await contentsOf(store)
     await store.close()
@@ -64,9 +64,9 @@ describe('an interrupted holdfast copy', () => {
   })
 
   test('continues in the middle of a log; no worker claims a partially copied run', async () => {
-    const target = sqliteHouse()
-    const from = await openHouse(sqliteHouse())
-    let to = await openHouse(target)
+    const target = sqliteAddress()
+    const from = await openAddress(sqliteAddress())
+    let to = await openAddress(target)
     await fill(from, 1)
     let reads = 0
     const cut = overriding(from, {
@@ -79,7 +79,7 @@ describe('an interrupted holdfast copy', () => {
     expect(there.next).toBeLessThan(1503)
     expect(await to.claimable(10)).toEqual([])
     await to.close()
-    to = await openHouse(target) // as the next command does
+    to = await openAddress(target) // as the next command does
     expect(await to.claimable(10)).toEqual([])
     expect((await copyStore(from, to, () => {})).runs).toEqual({ copied: 0, continued: 1, present: 0 })
     expect(await contentsOf(to)).toEqual(await contentsOf(from))
@@ -89,8 +89,8 @@ describe('an interrupted holdfast copy', () => {
 
 describe('holdfast copy rejects', () => {
   test('a run that differs in the target, names it, and copies the rest', async () => {
-    const [old, shared] = [sqliteHouse(), postgresHouse()]
-    const [from, to] = [await openHouse(old), await openHouse(shared)]
+    const [old, shared] = [sqliteAddress(), postgresAddress()]
+    const [from, to] = [await openAddress(old), await openAddress(shared)]
     await fill(from, 3)
     const other = newRun('run_00001', new Date(0).toISOString(), { session: 'of another' })
     await to.create(other)
@@ -99,19 +99,19 @@ describe('holdfast copy rejects', () => {
     expect(code).toBe(1)
     expect(stdout).toContain('2 runs and ')
     expect(stdout).toContain('run_00001: the target has a different run with this id')
-    const after = await openHouse(shared)
+    const after = await openAddress(shared)
     expect((await after.get('run_00001'))?.run).toEqual(other.run)
     expect((await after.list({ limit: 10 })).runs).toHaveLength(3)
     await after.close()
   })
 
   test('a document that differs in the target', async () => {
-    const [old, shared] = [sqliteHouse(), sqliteHouse()]
-    for (const [house, body] of [
+    const [old, shared] = [sqliteAddress(), sqliteAddress()]
+    for (const [address, body] of [
       [old, 1],
       [shared, 2],
     ] as const) {
-      const store = await openHouse(house)
+      const store = await openAddress(address)
       await store.documents.put({ owner: 'local', collection: 'notes', id: 'n', body })
       await store.close()
     }
@@ -121,19 +121,19 @@ describe('holdfast copy rejects', () => {
   })
 
   test('a store that a server has open', async () => {
-    const [old, shared] = [sqliteHouse(), postgresHouse()]
-    const server = await serveHouse(shared)
+    const [old, shared] = [sqliteAddress(), postgresAddress()]
+    const server = await serveStore(shared)
     await until('it is known to be at work', async () => (await server.store.transfer.workers()).length > 0)
-    const empty = sqliteHouse()
-    await (await openHouse(empty)).close()
+    const empty = sqliteAddress()
+    await (await openAddress(empty)).close()
     const refused = [call('copy', '--from', shared, '--to', old), call('copy', '--from', empty, '--to', shared)]
     for (const { code, stderr } of await Promise.all(refused)) {
       expect(code).toBe(1)
       expect(stderr).toContain('waiting for the servers and workers of postgres://')
       expect(stderr).toContain('a node is using postgres://')
     }
-    const other = await serveHouse(old)
-    const { code, stderr } = await call('copy', '--from', old, '--to', sqliteHouse())
+    const other = await serveStore(old)
+    const { code, stderr } = await call('copy', '--from', old, '--to', sqliteAddress())
     expect([code, stderr]).toEqual([1, expect.stringContaining('is in use') as string])
     await other.stop()
   })

@@ -71,7 +71,7 @@ test('push: three hundred dead receivers of many principals, also on the same ho
 test('push: a delivery that only waits for more events makes room for another one of its principal [SEC-2]', async () => {
   const path = join(temporaryFolder(), 'keys.json')
   const [anna, bert] = await createKeys(path, ['anna', 'bert'])
-  // No courier returns by itself while the test runs.
+  // No delivery ends by itself while the test runs.
   const limits = { lookMs: 20, maxDeliveries: 2, idleWaitMs: 600_000, timeoutMs: 600_000 }
   const server = await serveA2a({ a2a: { push: { loopback: true, limits } }, auth: { keys: path } })
   const as = (key: string) => ({ ...current, authorization: `Bearer ${key}` })

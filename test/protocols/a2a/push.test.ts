@@ -250,9 +250,9 @@ test('push: when two nodes claim a delivery at once, one delivers', async () => 
   const [found] = (await server.service.allDocuments({ collection: 'a2a.push.delivery', limit: 1 })).documents
   const { signal } = new AbortController()
   const parts = { service: server.service, clock: systemClock, logger: silentLogger, loopback: true, signal }
-  const courier = (node: string): PushDelivery =>
+  const deliveryOf = (node: string): PushDelivery =>
     new PushDelivery({ ...parts, node, limits: { ...defaultPushLimits, ...limits } }, localPrincipal, found!)
-  await Promise.all([courier('a').run(), courier('b').run()])
+  await Promise.all([deliveryOf('a').run(), deliveryOf('b').run()])
   expect(sequences(receiver.received)).toEqual(receiver.received.map((_push, index) => index))
   expect(isOver(receiver)).toBe(true)
 })

@@ -1,4 +1,4 @@
-/** Push notifications: polls for deliveries with new events and starts couriers for them. */
+/** Push notifications: polls for deliveries with new events and starts a `PushDelivery` for each. */
 import type { Clock, Ids } from '../../../core/ports/clock.ts'
 import type { Document } from '../../../core/model/document.ts'
 import { isHoldfastError } from '../../../core/model/errors.ts'
@@ -26,15 +26,15 @@ export interface PushParts {
 
 const PAGE = 200
 /** Maximum share of time spent polling. */
-const LOOK_SHARE = 0.1
+const POLL_DUTY_CYCLE = 0.1
 /** Upper bound for the pause after a slow poll, which may have been slow because the process was busy. */
-const LOOK_PAUSE_MS_MAX = 2000
+const POLL_PAUSE_MS_MAX = 2000
 /** Limit, as a multiple of `maxDeliveries`, that includes the first delivery of each otherwise idle principal. */
 const FIRST_SHARE = 4
 
 interface ActiveDelivery {
   readonly owner: string
-  readonly courier: PushDelivery
+  readonly delivery: PushDelivery
   readonly done: Promise<void>
 }
 
@@ -44,14 +44,14 @@ export class Pushes {
   readonly #logger: Logger
   readonly #limits: PushLimits
   readonly #shared: boolean
-  readonly #courier: PushDeliveryParts
+  readonly #deliveryParts: PushDeliveryParts
   readonly #stopping = new AbortController()
   readonly #active = new Map<string, ActiveDelivery>()
   /** Active deliveries by principal and by host, so that slow receivers do not block others. */
   readonly #shares = new Map<string, number>()
   /** Aborted when a slot becomes free for a waiting delivery. */
-  #roomMade = new AbortController()
-  readonly #looking: Promise<void>
+  #slotFreed = new AbortController()
+  readonly #polling: Promise<void>
 
   /** Starts polling immediately. */
   constructor({ service, clock, ids, logger, shared, options, lookup }: PushParts) {
@@ -63,33 +63,44 @@ export class Pushes {
     const { signal } = this.#stopping
     const { loopback = false, signer, secrets } = options
     const limits = this.#limits
-    this.#courier = { service, clock, logger, node: ids.unique(), loopback, lookup, signer, secrets, limits, signal }
-    this.#looking = this.#lookAgainAndAgain()
+    this.#deliveryParts = {
+      service,
+      clock,
+      logger,
+      node: ids.unique(),
+      loopback,
+      lookup,
+      signer,
+      secrets,
+      limits,
+      signal,
+    }
+    this.#polling = this.#pollLoop()
   }
 
   /** Aborts active requests; the next node sends them again (at-least-once). */
   async close(): Promise<void> {
     this.#stopping.abort()
-    await this.#looking
+    await this.#polling
     await Promise.all(Array.from(this.#active.values(), ({ done }) => done))
   }
 
-  async #lookAgainAndAgain(): Promise<void> {
+  async #pollLoop(): Promise<void> {
     const { signal } = this.#stopping
     while (!signal.aborted) {
       const began = performance.now()
-      this.#roomMade = new AbortController()
+      this.#slotFreed = new AbortController()
       try {
         await this.#poll()
       } catch (cause) {
         this.#logger.warn({ err: cause }, 'failed to poll for push deliveries')
       }
       const took = performance.now() - began
-      const restMs = Math.min(took / LOOK_SHARE, LOOK_PAUSE_MS_MAX)
+      const restMs = Math.min(took / POLL_DUTY_CYCLE, POLL_PAUSE_MS_MAX)
       await pause(restMs, signal)
       // A slow poll is followed by a pause longer than the poll interval.
       if (restMs < this.#limits.lookMs)
-        await pause(this.#limits.lookMs - restMs, AbortSignal.any([signal, this.#roomMade.signal]))
+        await pause(this.#limits.lookMs - restMs, AbortSignal.any([signal, this.#slotFreed.signal]))
     }
   }
 
@@ -115,7 +126,7 @@ export class Pushes {
     const hasRoom = this.#hasRoom(document)
     const idle = hasRoom ? undefined : this.#idleOf(document.owner)
     if (!hasRoom && idle === undefined) return
-    if (this.#shared && lease !== undefined && lease.by !== this.#courier.node && lease.until > now) return
+    if (this.#shared && lease !== undefined && lease.by !== this.#deliveryParts.node && lease.until > now) return
     const principal = principalOf(document.owner)
     try {
       const { next } = await this.#service.get(principal, task)
@@ -129,8 +140,8 @@ export class Pushes {
   }
 
   #send(key: string, principal: Principal, document: Document): void {
-    const courier = new PushDelivery(this.#courier, principal, document)
-    const work = courier.run().catch((cause: unknown) => {
+    const delivery = new PushDelivery(this.#deliveryParts, principal, document)
+    const work = delivery.run().catch((cause: unknown) => {
       this.#logger.warn({ delivery: document.id, err: cause }, 'failed to deliver a push')
     })
     this.#count(document, 1)
@@ -138,7 +149,7 @@ export class Pushes {
       this.#active.delete(key)
       this.#count(document, -1)
     })
-    this.#active.set(key, { owner: document.owner, courier, done })
+    this.#active.set(key, { owner: document.owner, delivery, done })
   }
 
   /** A principal's first delivery bypasses the global and per-host limits. */
@@ -150,15 +161,15 @@ export class Pushes {
   }
 
   /** Polls again as soon as the slot is free. */
-  #makeRoom({ courier, done }: ActiveDelivery): void {
-    const roomMade = this.#roomMade
-    courier.yieldSlot()
-    void done.then(() => roomMade.abort())
+  #makeRoom({ delivery, done }: ActiveDelivery): void {
+    const slotFreed = this.#slotFreed
+    delivery.yieldSlot()
+    void done.then(() => slotFreed.abort())
   }
 
   /** An idle delivery of a principal that has another delivery with events to send. */
   #idleOf(owner: string): ActiveDelivery | undefined {
-    for (const each of this.#active.values()) if (each.owner === owner && each.courier.isIdle) return each
+    for (const each of this.#active.values()) if (each.owner === owner && each.delivery.isIdle) return each
     return undefined
   }
 

@@ -14,7 +14,7 @@ import {
 } from '../../support/http.ts'
 import { until } from '../../support/until.ts'
 import { callWith, NOBODY } from '../called.ts'
-import { contentsIn, serveHouse, sqliteHouse } from './houses.ts'
+import { contentsIn, serveStore, sqliteAddress } from './stores.ts'
 
 const call = callWith(NOBODY)
 const SCRIPT = 'text 40; tool search; big 300; date; say "ü🌊"'
@@ -29,9 +29,9 @@ interface Known {
   readonly log: Buffer
 }
 
-export async function expectTheSameThereAndBack(shared: string): Promise<void> {
-  const [old, back] = [sqliteHouse(), sqliteHouse()]
-  const known = await inhabit(old)
+export async function expectSameAfterRoundTrip(shared: string): Promise<void> {
+  const [old, back] = [sqliteAddress(), sqliteAddress()]
+  const known = await fillStore(old)
   const before = await contentsIn(old)
   expect(before.runs).toHaveLength(7)
 
@@ -47,12 +47,12 @@ export async function expectTheSameThereAndBack(shared: string): Promise<void> {
   const once = await call('copy', '--from', old, '--to', back, '--json')
   expect(JSON.parse(once.stdout)).toMatchObject({ runs: { copied: 0, continued: 0, present: 7 }, mismatched: 0 })
 
-  for (const house of [shared, back]) await goOn(house, known)
+  for (const address of [shared, back]) await expectServed(address, known)
 }
 
 /** Runs in every state, and what else a store keeps. */
-async function inhabit(house: string): Promise<Known> {
-  const server = await serveHouse(house)
+async function fillStore(address: string): Promise<Known> {
+  const server = await serveStore(address)
   const finished = async (script: string, options = {}): Promise<string> => {
     const { id } = await startRun(server, script, options)
     await untilFinished(server, id)
@@ -78,8 +78,8 @@ async function inhabit(house: string): Promise<Known> {
 }
 
 /** Checks that clients of the source store find everything in the target. */
-async function goOn(house: string, known: Known): Promise<void> {
-  const server = await serveHouse(house)
+async function expectServed(address: string, known: Known): Promise<void> {
+  const server = await serveStore(address)
   const resumed = followRun(server, known.completed, { after: 10 })
   expect(await resumed.ended).toBe('closed')
   expect(known.log.subarray(known.log.indexOf('id: 11\n')).equals(resumed.log)).toBe(true)

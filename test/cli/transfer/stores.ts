@@ -1,4 +1,4 @@
-/** Stores that are moved from and into, each by its address as `--store` takes it. */
+/** Stores to copy between, by address (the value of `--store`). */
 import { join } from 'node:path'
 import { labAgent } from '../../../src/agents/lab/agent.ts'
 import { labComponents } from '../../../src/agents/lab/kinds.ts'
@@ -9,17 +9,17 @@ import { serveInProcess } from '../../support/in-process.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 import { type Contents, contentsOf } from './contents.ts'
 
-export function sqliteHouse(): string {
+export function sqliteAddress(): string {
   return `sqlite:${join(temporaryFolder(), 'runs.db')}`
 }
 
-export function openHouse(address: string): Promise<Store> {
+export function openAddress(address: string): Promise<Store> {
   return openStore(configOptions.store.parse(address))
 }
 
 /** Content of a store that no process has open. */
 export async function contentsIn(address: string): Promise<Contents> {
-  const store = await openHouse(address)
+  const store = await openAddress(address)
   try {
     return await contentsOf(store)
   } finally {
@@ -27,7 +27,7 @@ export async function contentsIn(address: string): Promise<Contents> {
   }
 }
 
-export interface Occupied {
+export interface ServedStore {
   readonly url: string
   readonly store: Store
   stop(): Promise<void>
@@ -35,9 +35,9 @@ export interface Occupied {
 
 const components = [...labComponents(), { ...labAgent({ id: 'lab-queue' }), onBusySession: 'enqueue' } as const]
 
-export async function serveHouse(address: string): Promise<Occupied> {
-  const store = await openHouse(address)
-  // Its claims run out soon, so that nobody waits for those of a server that is gone.
+export async function serveStore(address: string): Promise<ServedStore> {
+  const store = await openAddress(address)
+  // Short leases: runs of a stopped server are claimed again soon.
   const server = await serveInProcess({ store, components, limits: { leaseMs: 1000 } })
   return { url: server.url, store, stop: () => server.close() }
 }
