@@ -218,8 +218,8 @@ function openSources(
   for (const source of sources)
     source.attach?.({
       credentialOf: async (run) => credentials?.of(run),
-      onVerdict: (run, verdict) =>
-        verdict === 'refused'
+      onVerdict: (run, decision) =>
+        decision === 'refused'
           ? credentials?.unverified.refuse(run)
           : accept(run).catch((cause: unknown) => {
               deps.logger.warn({ run: run.id, err: cause }, 'failed to record that an upstream accepted a credential')

@@ -8,7 +8,7 @@ import { mutated, mutations } from './mutation.ts'
 import { FuzzedServer } from './server.ts'
 import { withTimeout } from './timeout.ts'
 import { json, jsonText, text } from './values.ts'
-import { holdsBriefly, insidesIn } from './verdict.ts'
+import { holdsBriefly, insidesIn } from './response-checks.ts'
 
 const server = new FuzzedServer()
 afterAll(() => server.stop())

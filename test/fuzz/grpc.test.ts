@@ -10,7 +10,7 @@ import { mutated, type Mutation, mutations } from './mutation.ts'
 import { FuzzedServer } from './server.ts'
 import { Subjects } from './subjects.ts'
 import { withTimeout } from './timeout.ts'
-import { holdsBriefly } from './verdict.ts'
+import { holdsBriefly } from './response-checks.ts'
 
 const server = new FuzzedServer()
 const subjects = new Subjects()

@@ -7,7 +7,7 @@ import { requestsFor } from './http-requests.ts'
 import { type FuzzedRequest, type SentRequest, toSent } from './request.ts'
 import { FuzzedServer } from './server.ts'
 import { Subjects } from './subjects.ts'
-import { holdsBriefly, insidesIn, isFault } from './verdict.ts'
+import { holdsBriefly, insidesIn, isFault } from './response-checks.ts'
 
 const server = new FuzzedServer()
 const subjects = new Subjects()

@@ -7,7 +7,7 @@ import { exchange } from './exchange.ts'
 import { KEY } from './messages.ts'
 import { FuzzedServer } from './server.ts'
 import { withTimeout } from './timeout.ts'
-import { holdsBriefly, isFault } from './verdict.ts'
+import { holdsBriefly, isFault } from './response-checks.ts'
 import { text } from './values.ts'
 import { anyCharacter } from '../../src/testing/any-character.ts'
 

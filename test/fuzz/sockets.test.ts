@@ -11,7 +11,7 @@ import { FuzzedServer } from './server.ts'
 import { Subjects } from './subjects.ts'
 import { withTimeout } from './timeout.ts'
 import { json, jsonText, text } from './values.ts'
-import { holdsBriefly, insidesIn } from './verdict.ts'
+import { holdsBriefly, insidesIn } from './response-checks.ts'
 
 const server = new FuzzedServer()
 const subjects = new Subjects()

@@ -60,7 +60,7 @@ test('[SEC-2] gateway, --auth passthrough: starts with unverified credentials sh
   expect([await start(server, 'good-1'), await start(server, 'good-1')]).toEqual([202, 202])
 })
 
-test('[SEC-2] gateway, --auth passthrough: runs that wait for a verdict are limited per address', async () => {
+test('[SEC-2] gateway, --auth passthrough: runs whose credential no upstream has accepted yet are limited per address', async () => {
   const server = await serve({ maxRunsPerPrincipal: 2 })
   expect(await chat(server, 'good')).toBe(200)
   expect([await start(server, 'slow-1'), await start(server, 'slow-2')]).toEqual([202, 202])
@@ -123,7 +123,7 @@ test('[SEC-2] gateway, --auth passthrough: a passed request that succeeds verifi
   expect(await ask(server, 'invented', '/runs')).toBe(429)
 })
 
-test('[SEC-2] the accepted credentials of unverified callers are bounded, and runs without a verdict stop counting', async () => {
+test('[SEC-2] the accepted credentials of unverified callers are bounded, and runs whose credential was never checked stop counting', async () => {
   const clock = createFakeClock('2026-01-01T00:00:00.000Z')
   const callers = new UnverifiedCallers(
     { ...defaultLimits, maxRunsPerPrincipal: 1 },

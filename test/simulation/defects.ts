@@ -405,7 +405,7 @@ export const defects: readonly Defect[] = [
   {
     id: 'failure-reported-as-success',
     file: 'src/protocols/openai/responses/projection.ts',
-    search: 'return this.#fail(piece.status, piece.verdict)',
+    search: 'return this.#fail(piece.status, piece.endError)',
     replace: "return this.#complete('stop', 0 as never)",
     invariant: 'RUN-3',
     seed: 5,

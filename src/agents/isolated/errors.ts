@@ -7,7 +7,7 @@ import { pack, type PackedValue, unpack } from './packing.ts'
 
 export interface PackedError {
   /** `value`: not an error; only its text crosses. */
-  readonly kind: 'failure' | 'verdict' | 'rejected' | 'holdfast' | 'abort' | 'error' | 'value'
+  readonly kind: 'failure' | 'run-failure' | 'rejected' | 'holdfast' | 'abort' | 'error' | 'value'
   readonly name: string
   readonly message: string
   readonly stack?: string
@@ -76,7 +76,7 @@ export class ErrorTransport {
 
 function kindOf(error: Error): Pick<PackedError, 'kind' | 'failure'> {
   if (error instanceof WorkError) return { kind: 'failure', failure: pack(error.failure, 'failure') }
-  if (error instanceof RunFailure) return { kind: 'verdict', failure: pack(error.failure, 'failure') }
+  if (error instanceof RunFailure) return { kind: 'run-failure', failure: pack(error.failure, 'failure') }
   if (error instanceof RejectedError) return { kind: 'rejected' }
   if (error instanceof HoldfastError) return { kind: 'holdfast' }
   return { kind: error instanceof DOMException ? 'abort' : 'error' }
@@ -87,9 +87,9 @@ function rebuild({ kind, name, message, code, data, failure }: PackedError, caus
   switch (kind) {
     case 'failure':
       return new WorkError(unpack(failure) as Failure, options)
-    case 'verdict': {
-      const { code: verdict, message: text, details } = unpack(failure) as Failure
-      return new RunFailure(verdict as ErrorCode, text, details)
+    case 'run-failure': {
+      const { code: errorCode, message: text, details } = unpack(failure) as Failure
+      return new RunFailure(errorCode as ErrorCode, text, details)
     }
     case 'rejected':
       return new RejectedError(message)

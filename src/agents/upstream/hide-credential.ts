@@ -28,29 +28,29 @@ export function hidingCredential(component: Component, host: () => SourceHost | 
     async *run(input, context) {
       const credential = await credentialOf(host(), context)
       const work = component.run(input, hidingContext(context, credential)) as Output<unknown>
-      const judge = async (verdict: 'accepted' | 'refused'): Promise<void> =>
-        host()?.onVerdict?.(startedRun(context.runId, context.owner), verdict)
-      return yield* judged(cleaned(work, credential), judge)
+      const report = async (decision: 'accepted' | 'refused'): Promise<void> =>
+        host()?.onVerdict?.(startedRun(context.runId, context.owner), decision)
+      return yield* reporting(cleaned(work, credential), report)
     },
   }
 }
 
 /** Any output of an upstream means that it has accepted the credential. */
-async function* judged<Result>(
+async function* reporting<Result>(
   work: Output<Result>,
-  judge: (verdict: 'accepted' | 'refused') => Promise<void>,
+  report: (decision: 'accepted' | 'refused') => Promise<void>,
 ): Output<Result> {
-  let isJudged = false
+  let isReported = false
   try {
     for (;;) {
       const { done, value } = await work.next()
-      if (!isJudged) await judge('accepted')
-      isJudged = true
+      if (!isReported) await report('accepted')
+      isReported = true
       if (done === true) return value
       yield value
     }
   } catch (thrown) {
-    if (thrown instanceof WorkError && isUnauthorized(thrown.failure)) await judge('refused')
+    if (thrown instanceof WorkError && isUnauthorized(thrown.failure)) await report('refused')
     throw thrown
   } finally {
     await work.return(undefined as Result)

@@ -37,12 +37,12 @@ export function question(
   return ask(asker, { kind: 'input', prompt, ...(schema !== undefined && { schema }), ...limit(timeoutMs) }, { input })
 }
 
-export type Verdict =
+export type ReviewResult =
   | { readonly action: 'accept' }
   | { readonly action: 'edit'; readonly output: unknown }
   | { readonly action: 'reject'; readonly feedback?: string }
 
-export function review(asker: QuestionContext, { prompt, timeoutMs }: StepReview, details: object): Promise<Verdict> {
+export function review(asker: QuestionContext, { prompt, timeoutMs }: StepReview, details: object): Promise<ReviewResult> {
   const schema = oneOf(
     { enum: ['accept', 'reject'] },
     object({ action: { const: 'accept' } }, 'action'),

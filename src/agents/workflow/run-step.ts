@@ -51,10 +51,10 @@ async function reviewed(doing: StepInProgress, human: AttemptInput): Promise<Ste
   for (let round = 1; round <= rounds; round++) {
     const outcome = await settle(doing, { ...human, ...(feedback !== undefined && { feedback }) }, round)
     if ('skipped' in outcome) return outcome
-    const verdict = await review(asker, prompt, { output: outcome.output ?? null, round, rounds })
-    if (verdict.action === 'accept') return outcome
-    if (verdict.action === 'edit') return { output: verdict.output }
-    feedback = verdict.feedback ?? 'It was not accepted.'
+    const result = await review(asker, prompt, { output: outcome.output ?? null, round, rounds })
+    if (result.action === 'accept') return outcome
+    if (result.action === 'edit') return { output: result.output }
+    feedback = result.feedback ?? 'It was not accepted.'
   }
   throw rejectedFailure(
     asker.facts.step,

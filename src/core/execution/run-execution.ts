@@ -58,7 +58,7 @@ export class RunExecution {
   #resolveEnd: (end: ExecutionEnd) => void = () => {}
   #isOver = false
   /** Terminal event that the execution has decided on, whatever the agent still does. */
-  #verdict: Event | undefined
+  #decidedEnd: Event | undefined
   #cancelGrace: (() => void) | undefined
   #isPauseScheduled = false
   /** Number of running components with `onPause: 'release'`. */
@@ -154,7 +154,7 @@ export class RunExecution {
 
   /** Carries out a stop: aborts the agent's signal. The run ends as cancelled when the agent ends or the grace period is over. */
   stop(request: StopRequest): void {
-    if (this.#isOver || this.#verdict !== undefined) return
+    if (this.#isOver || this.#decidedEnd !== undefined) return
     const { at: _at, ...data } = request
     try {
       this.output.log.append({ type: 'stop.requested', data })
@@ -248,10 +248,10 @@ export class RunExecution {
     await this.finish({ type: 'run.failed', data: { error: this.failureOf(thrown) } })
   }
 
-  /** Ends the run, with the execution's own verdict if there is one. */
+  /** Ends the run, with the terminal event that the execution decided on, if any. */
   async finish(event: Event): Promise<void> {
     if (this.#isOver) return
-    const terminal = withUsage(this.#verdict ?? this.#unlessAsking(event), this.options.tokenUsage)
+    const terminal = withUsage(this.#decidedEnd ?? this.#unlessAsking(event), this.options.tokenUsage)
     try {
       this.output.end(terminal.type === 'run.completed')
       this.output.log.append(terminal)
@@ -277,7 +277,7 @@ export class RunExecution {
       run: this.runId,
       component: component.id,
       errorId: ids.unique(),
-      logger: this.#verdict === undefined ? logger : undefined,
+      logger: this.#decidedEnd === undefined ? logger : undefined,
     })
   }
 
@@ -288,7 +288,7 @@ export class RunExecution {
 
   async #pause(): Promise<void> {
     this.#isPauseScheduled = false
-    if (this.#isOver || this.#verdict !== undefined) return
+    if (this.#isOver || this.#decidedEnd !== undefined) return
     try {
       this.output.log.append({
         type: 'run.paused',
@@ -315,14 +315,14 @@ export class RunExecution {
   }
 
   #lossOf(cause: unknown): ExecutionEnd {
-    const isAway = isHoldfastError(refusalOf(cause), 'unavailable')
-    const message = isAway ? 'gave up a run because the store was unavailable' : 'lost the lease of a run'
+    const isStoreUnavailable = isHoldfastError(refusalOf(cause), 'unavailable')
+    const message = isStoreUnavailable ? 'gave up a run because the store was unavailable' : 'lost the lease of a run'
     this.options.logger.warn({ run: this.runId, err: cause }, message)
-    return isAway ? 'given-up' : 'lost'
+    return isStoreUnavailable ? 'given-up' : 'lost'
   }
 
   #crash(thrown: unknown, origin: UncaughtOrigin): void {
-    if (this.#isOver || this.#verdict !== undefined || this.isPausing) {
+    if (this.#isOver || this.#decidedEnd !== undefined || this.isPausing) {
       const { run, component } = this.#code.trace
       const level = this.#code.signal.aborted && isAbort(thrown) ? 'debug' : 'error'
       logUncaught(this.options.logger, level, { run, component, origin }, thrown)
@@ -336,10 +336,10 @@ export class RunExecution {
   }
 
   /** Decides the outcome. The agent gets a grace period to clean up. */
-  #decide(verdict: Event, reason: string): void {
-    this.#verdict = verdict
+  #decide(end: Event, reason: string): void {
+    this.#decidedEnd = end
     this.activity.stop()
-    this.#cancelGrace = startTimer(() => void this.finish(verdict), this.limits.stopGraceMs, this.options.clock)
+    this.#cancelGrace = startTimer(() => void this.finish(end), this.limits.stopGraceMs, this.options.clock)
     this.#code.abort(new DOMException(reason, 'AbortError'))
   }
 

@@ -38,7 +38,7 @@ export interface SourceHost {
   /** The credential that a run was started with; undefined if it was not kept. */
   credentialOf(run: Pick<Run, 'id' | 'owner'>): Promise<CallerCredential | undefined>
   /** Reports whether an upstream accepted that credential. Callers are limited by their address until one does. Await it before any output. */
-  onVerdict?(run: Pick<Run, 'id' | 'owner'>, verdict: 'accepted' | 'refused'): Promise<void> | void
+  onVerdict?(run: Pick<Run, 'id' | 'owner'>, decision: 'accepted' | 'refused'): Promise<void> | void
 }
 
 /** A component, or a source of components. */

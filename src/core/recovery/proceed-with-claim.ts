@@ -110,7 +110,7 @@ function runResumed(runAnswers: RunAnswers, component: Component): Extract<Event
 
 /** `run.started` of the next attempt. A component that starts afresh first retracts the last attempt. */
 function startEvents(run: Run, component: Component, { isAnswered, suspect, recording }: ExaminedClaim): Event[] {
-  const isAfresh = run.status === 'running' && component.recovery === 'retry' && !isAnswered
+  const discardsLastAttempt = run.status === 'running' && component.recovery === 'retry' && !isAnswered
   const started: Event = {
     type: 'run.started',
     data: {
@@ -119,7 +119,7 @@ function startEvents(run: Run, component: Component, { isAnswered, suspect, reco
       ...(suspect !== undefined && { suspect }),
     },
   }
-  return isAfresh && recording !== undefined ? [attemptDiscarded(run, recording), started] : [started]
+  return discardsLastAttempt && recording !== undefined ? [attemptDiscarded(run, recording), started] : [started]
 }
 
 function attemptDiscarded({ attempt }: Run, { attemptFrom: from }: RecordingReader): Event {

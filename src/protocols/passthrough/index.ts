@@ -146,7 +146,7 @@ function pass(service: Service, call: Call, upstream: PassedUpstream): Promise<v
     const held = new HeldCall(call, service)
     const noteAnswer = (status: number): void => {
       onAnswer(status)
-      // Only 401 is a verdict: a route may be public.
+      // Only 401 tells that the credential was refused: a route may be public.
       if (upstream.headers === undefined && status === 401) service.credentialRefused(principal)
     }
     try {

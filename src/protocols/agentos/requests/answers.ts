@@ -120,7 +120,7 @@ function toAnswer(question: Question, given: Resolution): unknown {
     case 'tool':
       return given.result === null || given.result === undefined ? undefined : resultFor(question, given.result)
     case 'review':
-      return verdict(given)
+      return confirmationOf(given)
     case 'choice':
       return choice(question, given)
     default:
@@ -139,7 +139,7 @@ function resultFor({ schema }: Question, result: unknown): unknown {
   return parseJsonOrText(result)
 }
 
-function verdict({ confirmed, edited, note }: Resolution): object | undefined {
+function confirmationOf({ confirmed, edited, note }: Resolution): object | undefined {
   if (edited !== undefined && edited !== null) return { action: 'edit', output: edited }
   if (confirmed === true) return { action: 'accept' }
   if (confirmed === false) return { action: 'reject', ...(typeof note === 'string' && { feedback: note }) }

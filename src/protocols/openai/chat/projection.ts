@@ -13,7 +13,7 @@ import {
   type Piece,
   type Reply,
 } from '../view/reply.ts'
-import { type ErrorObject, type Verdict, retractedError } from '../wire/errors.ts'
+import { type ErrorObject, type EndError, retractedError } from '../wire/errors.ts'
 import { toCompletionId, toResponseId } from '../wire/ids.ts'
 import { type CompletionRelay, isRelayed, received, relayAfter, relayedEnd } from './relay.ts'
 import { wholeCompletion } from './whole-completion.ts'
@@ -38,7 +38,7 @@ export interface CompletionState {
 export type CompletionEnd =
   | { readonly finish: Finish }
   | { readonly calls: readonly CallerCall[] }
-  | { readonly verdict: Verdict }
+  | { readonly endError: EndError }
 
 export interface CompletionFrame {
   readonly data: object | '[DONE]'
@@ -148,7 +148,7 @@ function note(state: CompletionState, piece: Piece): CompletionState {
     case 'completed':
       return { ...state, end: { finish: piece.finish } }
     case 'failed':
-      return { ...state, end: { verdict: piece.verdict } }
+      return { ...state, end: { endError: piece.endError } }
     default:
       return state
   }
@@ -178,7 +178,7 @@ function framesOf(
     case 'retracted':
       return [errorFrame(retractedError(toResponseId(state.reply.part)))]
     case 'failed':
-      return [errorFrame(piece.verdict.error)]
+      return [errorFrame(piece.endError.error)]
     case 'calls':
       return [chunk({ tool_calls: piece.calls.map(callDelta) }), ...endFrames(state, 'tool_calls', includeUsage)]
     case 'completed':
@@ -224,7 +224,7 @@ function callDelta({ id, name, arguments: input }: CallerCall, index: number): o
 }
 
 /** The complete object, after a successful end. */
-export function toCompletion(state: CompletionState, end: Exclude<CompletionEnd, { verdict: Verdict }>): object {
+export function toCompletion(state: CompletionState, end: Exclude<CompletionEnd, { endError: EndError }>): object {
   const relayed = state.relay?.isVerbatim === true ? state.relay.whole : undefined
   if (relayed !== undefined) return wholeCompletion(relayed)
   const { reply, model, created, reasoning } = state

@@ -7,7 +7,7 @@ import type { Call, Route } from '../../../http/routing/route.ts'
 import type { Streams } from '../../../http/response/stream.ts'
 import { foldRun } from '../../../http/response/view.ts'
 import { sessionNamed } from '../conversations/stored.ts'
-import { toVerdictResponse, unsupported, waitingVerdict } from '../wire/errors.ts'
+import { toEndErrorResponse, unsupported, waitingError } from '../wire/errors.ts'
 import type { Part } from '../wire/ids.ts'
 import { inputFor } from '../../../core/model/conversation.ts'
 import { textInput } from '../../../http/request/text-input.ts'
@@ -86,10 +86,10 @@ async function completeAtOnce(
     wait: call.signal,
   })
   const { end } = state
-  if (end !== undefined && !('verdict' in end))
+  if (end !== undefined && !('endError' in end))
     return respondJson(call.response, 200, toCompletion(state, end), headers)
-  const verdict = end?.verdict ?? waitingVerdict(part.run, state.waiting)
-  respondError(call.response, toVerdictResponse(verdict, headers))
+  const endError = end?.endError ?? waitingError(part.run, state.waiting)
+  respondError(call.response, toEndErrorResponse(endError, headers))
 }
 
 export const completionFrameFormat = {

@@ -10,7 +10,7 @@ import { respondError, respondJson } from '../../../http/response/respond.ts'
 import type { Call } from '../../../http/routing/route.ts'
 import type { Streams } from '../../../http/response/stream.ts'
 import { foldRun } from '../../../http/response/view.ts'
-import { refusal, toVerdictResponse, waitingVerdict } from '../wire/errors.ts'
+import { refusal, toEndErrorResponse, waitingError } from '../wire/errors.ts'
 import type { Part } from '../wire/ids.ts'
 import { inputFor } from '../../../core/model/conversation.ts'
 import { textInput } from '../../../http/request/text-input.ts'
@@ -224,7 +224,7 @@ async function respondWhole(
     until: (each, { index }) => isEnded(each) || (each.waiting.length > 0 && index >= next - 1),
     wait: call.signal,
   })
-  if (isEnded(state) && state.verdict === undefined) return respondJson(call.response, 200, toResponse(state), headers)
-  const verdict = state.verdict ?? waitingVerdict(part.run, state.waiting)
-  respondError(call.response, toVerdictResponse(verdict, headers))
+  if (isEnded(state) && state.endError === undefined) return respondJson(call.response, 200, toResponse(state), headers)
+  const endError = state.endError ?? waitingError(part.run, state.waiting)
+  respondError(call.response, toEndErrorResponse(endError, headers))
 }

@@ -5,7 +5,7 @@ import type { JsonTemplate } from '../../../core/model/json-template.ts'
 import type { Projection, TextStretch } from '../../../core/ports/projection.ts'
 import { lengthOf, textFrom } from '../../../core/structure/text-pieces.ts'
 import { callerCall, type Piece, applyEvent, applyTexts, type ToolResult, type ToolUse } from '../view/reply.ts'
-import { type ErrorObject, type Verdict, retractedError } from '../wire/errors.ts'
+import { type ErrorObject, type EndError, retractedError } from '../wire/errors.ts'
 import { toItemId, toResponseId } from '../wire/ids.ts'
 import { messageItem, textPart, toResponse } from './object.ts'
 import { isRelayed, received, relayAfter, relayedEnd } from './relay.ts'
@@ -191,7 +191,7 @@ class Draft {
         this.#closeItemsAs('completed')
         return this.#complete(piece.finish, piece.at)
       case 'failed':
-        return this.#fail(piece.status, piece.verdict)
+        return this.#fail(piece.status, piece.endError)
       case 'retracted':
         this.#emitError(retractedError(toResponseId(this.state.reply.part)), true)
         return this.#set({ cut: true })
@@ -405,11 +405,11 @@ class Draft {
     this.#emitDone()
   }
 
-  #fail(status: 'failed' | 'cancelled', verdict: Verdict): void {
+  #fail(status: 'failed' | 'cancelled', endError: EndError): void {
     this.#closeItemsAs('incomplete')
-    this.#set({ status, error: verdict.error, verdict })
+    this.#set({ status, error: endError.error, endError })
     this.#emitResponse('response.failed')
-    this.#emitError(verdict.error, false)
+    this.#emitError(endError.error, false)
     this.#emitDone()
   }
 }

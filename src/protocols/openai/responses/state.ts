@@ -3,7 +3,7 @@ import type { Question } from '../../../core/model/event.ts'
 import { TemplateMemo } from '../../../core/model/json-template.ts'
 import type { Run } from '../../../core/model/run.ts'
 import { type Reply, beginReply } from '../view/reply.ts'
-import type { ErrorObject, Verdict } from '../wire/errors.ts'
+import type { ErrorObject, EndError } from '../wire/errors.ts'
 import { type RequestOrigin, aboutOf } from '../requests/start.ts'
 import { beginningRelay, type ResponseRelay } from './relay.ts'
 
@@ -63,7 +63,7 @@ export interface ResponseState {
   readonly status: Status
   readonly completedAt: number | null
   readonly error: ErrorObject | undefined
-  readonly verdict: Verdict | undefined
+  readonly endError: EndError | undefined
   readonly reason: 'max_output_tokens' | 'content_filter' | undefined
   readonly waiting: readonly Question[]
   readonly items: readonly OutputItem[]
@@ -98,7 +98,7 @@ export function beginResponse(run: Run, part: number): ResponseState {
     status: about?.background === true && part === 0 ? 'queued' : 'in_progress',
     completedAt: null,
     error: undefined,
-    verdict: undefined,
+    endError: undefined,
     reason: undefined,
     waiting: [],
     items: [],

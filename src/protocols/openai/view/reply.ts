@@ -18,7 +18,7 @@ import {
   textFrom,
   type TextPieces,
 } from '../../../core/structure/text-pieces.ts'
-import { verdictOf, type Verdict } from '../wire/errors.ts'
+import { endErrorOf, type EndError } from '../wire/errors.ts'
 import { type Part, toCallId } from '../wire/ids.ts'
 
 export type Piece =
@@ -39,7 +39,7 @@ export type Piece =
   /** Sent text was retracted. Ends the stream; later pieces only count for the complete response. */
   | { readonly type: 'retracted' }
   | { readonly type: 'completed'; readonly finish: Finish; readonly at: number }
-  | { readonly type: 'failed'; readonly status: 'failed' | 'cancelled'; readonly verdict: Verdict }
+  | { readonly type: 'failed'; readonly status: 'failed' | 'cancelled'; readonly endError: EndError }
 
 export type Finish = 'stop' | 'length' | 'content_filter'
 
@@ -311,6 +311,6 @@ function fail(
   const status = event.type === 'run.cancelled' ? 'cancelled' : 'failed'
   return {
     reply: { ...reply, usage, isEnded: true },
-    pieces: [{ type: 'failed', status, verdict: verdictOf(event)! }],
+    pieces: [{ type: 'failed', status, endError: endErrorOf(event)! }],
   }
 }

@@ -11,7 +11,7 @@ export interface ErrorObject {
 }
 
 /** The error of an unsuccessful run, for streams and complete responses. */
-export interface Verdict {
+export interface EndError {
   readonly status: number
   readonly error: ErrorObject
 }
@@ -93,12 +93,12 @@ export function toErrorResponse(error: HoldfastError, requestId: string): ErrorR
 }
 
 /** A failed run. The same request would start another one, so an SDK must not retry it automatically. */
-export function toVerdictResponse(ended: Verdict, headers: Readonly<Record<string, string>>): ErrorResponse {
+export function toEndErrorResponse(ended: EndError, headers: Readonly<Record<string, string>>): ErrorResponse {
   return errorResponse(ended, false, headers)
 }
 
 function errorResponse(
-  { status, error }: Verdict,
+  { status, error }: EndError,
   retryable: boolean,
   headers: Readonly<Record<string, string>>,
 ): ErrorResponse {
@@ -111,29 +111,29 @@ function errorResponse(
 }
 
 /** By the run's terminal event; undefined for success. */
-export function verdictOf(event: LoggedEvent): Verdict | undefined {
+export function endErrorOf(event: LoggedEvent): EndError | undefined {
   switch (event.type) {
     case 'run.failed':
-      return failedVerdict(event.data.error)
+      return failureError(event.data.error)
     case 'run.cancelled':
       // 499, which no client retries, unlike 409.
-      return verdict(499, 'cancelled', 'cancelled', `the run was cancelled${because(event.data.reason)}`)
+      return endError(499, 'cancelled', 'cancelled', `the run was cancelled${because(event.data.reason)}`)
     case 'run.rejected':
-      return verdict(422, 'invalid_request_error', 'rejected', `the agent refused${because(event.data.reason)}`)
+      return endError(422, 'invalid_request_error', 'rejected', `the agent refused${because(event.data.reason)}`)
     default:
       return undefined
   }
 }
 
-function failedVerdict({ code, message }: Failure): Verdict {
+function failureError({ code, message }: Failure): EndError {
   const known = Object.hasOwn(errorTable, code) ? (code as ErrorCode) : 'agent_failed'
-  return verdict(errorTable[known].status, wordings[known].type, code, message)
+  return endError(errorTable[known].status, wordings[known].type, code, message)
 }
 
 /** The run asks a person, which a non-streaming response cannot wait for. */
-export function waitingVerdict(run: string, questions: readonly Question[]): Verdict {
+export function waitingError(run: string, questions: readonly Question[]): EndError {
   const prompts = questions.map(({ prompt }) => prompt).join('; ')
-  return verdict(
+  return endError(
     422,
     'invalid_request_error',
     'input_required',
@@ -151,7 +151,7 @@ export function retractedError(response: string): ErrorObject {
   }
 }
 
-function verdict(status: number, type: string, code: string, message: string): Verdict {
+function endError(status: number, type: string, code: string, message: string): EndError {
   return { status, error: { message, type, param: null, code } }
 }
 
