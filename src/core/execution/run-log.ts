@@ -5,6 +5,7 @@ import { encodeEvent, type EncodedEvent } from './emission.ts'
 import { detailOf } from '../model/errors.ts'
 import { type Event, eventTable } from '../model/event.ts'
 import type { Limits } from '../model/limits.ts'
+import type { Logger } from '../ports/logger.ts'
 import type { NodeDeps } from '../ports/node-deps.ts'
 import { encodeRecord } from '../model/record.ts'
 import type { RedactOptions } from '../redaction/redaction.ts'
@@ -45,11 +46,15 @@ export class RunLog {
   readonly #writer: LogWriter
   readonly #clock: Clock
   readonly #limits: Limits
+  readonly #logger: Logger
   readonly #callerCredentials: CallerCredentials | undefined
   readonly #counts: RunCounts | undefined
   #run: Run
 
-  constructor({ store, clock, limits, registry, redactor, callerCredentials, counts }: NodeDeps, claimed: StoredRun) {
+  constructor(
+    { store, clock, limits, logger, registry, redactor, callerCredentials, counts }: NodeDeps,
+    claimed: StoredRun,
+  ) {
     const { run, epoch, next } = claimed
     const rules = redactorOf(redactor, registry.find(run.component)?.redact)
     this.epoch = epoch
@@ -57,6 +62,7 @@ export class RunLog {
     this.#writer = store.writer(run.id, { epoch, next }, (cause) => this.#lost(cause))
     this.#clock = clock
     this.#limits = limits
+    this.#logger = logger
     this.#callerCredentials = callerCredentials
     this.#counts = counts
     this.bounds = { maxDepth: limits.maxEventDepth, maxBytes: limits.maxEventBytes }
@@ -137,9 +143,13 @@ export class RunLog {
     const { id, owner } = this.#run
     const credentials = this.#callerCredentials
     if (credentials !== undefined)
-      void this.flush()
-        .then(() => credentials.drop({ id, owner }))
-        .catch(() => {})
+      void this.flush().then(
+        () =>
+          credentials.drop({ id, owner }).catch((cause: unknown) => {
+            this.#logger.warn({ run: id, err: cause }, "failed to delete the caller's credential of a finished run")
+          }),
+        () => {}, // `onLost` reports it
+      )
   }
 
   #lost(cause: unknown): void {
