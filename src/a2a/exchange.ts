@@ -118,7 +118,7 @@ export function refusalOf({ response, text }: FullResponse, url: string): ApiErr
   const { status, headers } = response
   const excerpt = text === '' ? '' : `: ${text.slice(0, REFUSAL_CHARS_MAX)}`
   const seconds = Number(headers.get('retry-after') ?? 'none')
-  return new ApiError(`${new URL(url).host} answered ${status}${excerpt}`, {
+  return new ApiError(`${new URL(url).host} responded with status ${status}${excerpt}`, {
     code: `http_${status}`,
     status,
     retryable: status === 429 || status >= 500,

@@ -183,7 +183,7 @@ class NodeWriter implements LogWriter {
 
   append(record: string, change?: Run): void {
     if (this.#refusal !== undefined) throw this.#refusal as Error
-    if (this.#closed) throw new HoldfastError('closed', `run ${this.#id} has its terminal event`)
+    if (this.#closed) throw new HoldfastError('closed', `run ${this.#id} has ended: its log is closed`)
     this.#closed = change !== undefined && isFinished(change.status)
     this.#queue.push({ record, change })
     this.#pendingChars += record.length

@@ -1,6 +1,6 @@
 /** HTTP requests to other servers: bounded bodies, idle timeouts, clear failures. */
 import { WorkError } from '../../core/ports/component.ts'
-import { isNeverConnected, isTurnedAway } from '../../client/not-received.ts'
+import { isNeverConnected, wasRejectedUnprocessed } from '../../client/not-received.ts'
 import { messageOf } from '../../core/model/errors.ts'
 import type { Failure } from '../../core/model/event.ts'
 import { EventParser, FrameTooLargeError, type ParsedEvent } from '../../sse/parse.ts'
@@ -83,7 +83,7 @@ export async function request({ url, signal, timeoutMs, ...init }: RemoteRequest
 async function redirected(url: string, { status, headers, body }: Response): Promise<WorkError> {
   await body?.cancel()
   const where = (headers.get('location') ?? 'nowhere').slice(0, REFUSAL_CHARS_MAX)
-  const message = `${new URL(url).host} answered with a redirect (${status}) to ${where}, which is not followed: use that address as the url`
+  const message = `${new URL(url).host} responded with a redirect (${status}) to ${where}, which is not followed: use that address as the url`
   return new WorkError({ code: 'upstream_http_error', message, details: { status } })
 }
 
@@ -93,12 +93,12 @@ export async function requestOk(options: RemoteRequest): Promise<Response> {
   if (response.ok) return response
   const { status } = response
   const body = (await readText(response).catch(() => '')).slice(0, REFUSAL_CHARS_MAX)
-  const message = `${new URL(options.url).host} answered ${status}${body === '' ? '' : `: ${body}`}`
+  const message = `${new URL(options.url).host} responded with status ${status}${body === '' ? '' : `: ${body}`}`
   if (status === 429 || status >= 500)
     throw new RemoteError(message, {
       code: 'upstream_http_error',
       status,
-      safeToResend: isTurnedAway(status),
+      safeToResend: wasRejectedUnprocessed(status),
       retryAfterMs: retryAfterIn(response.headers),
     })
   throw new WorkError({ code: 'upstream_http_error', message, details: { status } })

@@ -32,7 +32,7 @@ describe('store probe', () => {
     for (let round = 0; round < 5; round++) {
       const both = Promise.all([probe.health(), probe.health()])
       await clock.pass(20)
-      const silent = { ok: false, reason: 'the store has not answered within 20 ms' }
+      const silent = { ok: false, reason: 'the store has not responded within 20 ms' }
       expect(await both).toEqual([silent, silent])
     }
     expect(asked).toBe(3)

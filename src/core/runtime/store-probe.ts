@@ -33,7 +33,7 @@ export class StoreProbe {
     if (!known.ok) return known
     const silent: StoreHealth = {
       ok: false,
-      reason: `the store has not answered within ${limits.storeProbeTimeoutMs} ms`,
+      reason: `the store has not responded within ${limits.storeProbeTimeoutMs} ms`,
     }
     if (this.#pending >= UNANSWERED_MAX) return silent
     let stopTimer: (() => void) | undefined

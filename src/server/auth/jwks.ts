@@ -25,7 +25,8 @@ export async function openKeySet(jose: Jose, source: string, clock: Clock): Prom
 async function localKeySet(jose: Jose, path: string): Promise<JWTVerifyGetKey> {
   try {
     const set = JSON.parse(await readFile(path, 'utf8')) as JSONWebKeySet
-    if (!Array.isArray(set.keys) || set.keys.length === 0) throw new Error('it is not an object with a list "keys"')
+    if (!Array.isArray(set.keys) || set.keys.length === 0)
+      throw new Error('the key set must be a JSON object with a non-empty list "keys"')
     return jose.createLocalJWKSet(set)
   } catch (cause) {
     throw new HoldfastError('invalid_request', `key set ${path} cannot be used: ${messageOf(cause)}`, { cause })
@@ -60,7 +61,7 @@ function boundedFetch(clock: Clock): (url: string, init: RequestInit) => Promise
     try {
       const response = await fetch(url, init)
       const body = await readBounded(response)
-      if (response.status !== 200) throw new Error(`${url} answered ${response.status}`)
+      if (response.status !== 200) throw new Error(`${url} responded with status ${response.status}`)
       failure = undefined
       return new Response(body, { status: 200 })
     } catch (cause) {

@@ -49,7 +49,7 @@ export async function readKeyFile(path: string): Promise<readonly KeyEntry[] | u
   let text: string
   try {
     const { size } = await stat(path)
-    if (size > FILE_BYTES_MAX) throw new Error(`it is larger than ${FILE_BYTES_MAX} bytes`)
+    if (size > FILE_BYTES_MAX) throw new Error(`the key file is larger than ${FILE_BYTES_MAX} bytes`)
     text = await readFile(path, 'utf8')
   } catch (cause) {
     if (isSystemError(cause, 'ENOENT')) return undefined
@@ -132,12 +132,13 @@ async function lock(path: string): Promise<() => Promise<void>> {
 }
 
 function checkFile(file: unknown): readonly KeyEntry[] {
-  if (!isObject(file) || !Array.isArray(file['keys'])) throw new Error('it is not an object with a list "keys"')
+  if (!isObject(file) || !Array.isArray(file['keys']))
+    throw new Error('the key file must be a JSON object with a list "keys"')
   if (file['version'] !== FORMAT_VERSION) {
     throw new Error(`its version is ${JSON.stringify(file['version'])}; this program supports ${FORMAT_VERSION}`)
   }
   const keys: readonly unknown[] = file['keys']
-  if (keys.length > KEYS_MAX) throw new Error(`it has more than ${KEYS_MAX} keys`)
+  if (keys.length > KEYS_MAX) throw new Error(`the key file has more than ${KEYS_MAX} keys`)
   const seen = new Set<string>()
   for (const [index, key] of keys.entries()) {
     const problem = problemOf(key)

@@ -413,7 +413,7 @@ export const configOptions = {
     env: 'HOLDFAST_LOOP_BLOCKED',
     fallback: '2s',
     parse: toDurationWithin(1),
-    help: 'How long an agent may block the event loop before the log names its run. 0 disables the watchdog thread.',
+    help: 'Block duration after which the server logs which run blocks the event loop. 0 disables the watchdog thread.',
   },
   heartbeat: {
     value: 'DURATION',
@@ -438,7 +438,7 @@ function toSecretKeys(text: string): string {
 }
 
 function toSharedKey(text: string): string {
-  if (text.length < SECURITY_KEY_CHARS_MIN) throw new Error(`it ${tooShort}`)
+  if (text.length < SECURITY_KEY_CHARS_MIN) throw new Error(`the shared key ${tooShort}`)
   return toBearer(text)
 }
 

@@ -10,7 +10,7 @@ const OVERRIDES_MAX = 1000
 
 export function toRetention(text: string): RetentionText {
   const entries = text.split(',')
-  if (entries.length > OVERRIDES_MAX) throw new Error(`it has more than ${OVERRIDES_MAX} periods`)
+  if (entries.length > OVERRIDES_MAX) throw new Error(`the value has more than ${OVERRIDES_MAX} periods`)
   let defaultMs: number | undefined
   const overrides = { components: new Map(), tenants: new Map(), principals: new Map() } as const satisfies Record<
     string,

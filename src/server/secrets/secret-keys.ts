@@ -11,8 +11,8 @@ const HOW = `a key is ${KEY_BYTES} random bytes in hex or base64, such as the ou
 export function parseSecretKeys(text: string): readonly Buffer[] {
   const parts = text.split(/[,\n]/).map((part) => part.trim())
   const keys = parts.filter((part) => part !== '' && !part.startsWith('#')).map(parseSecretKey)
-  if (keys.length === 0) throw new HoldfastError('invalid_request', `it contains no key: ${HOW}`)
-  if (keys.length > KEYS_MAX) throw new HoldfastError('invalid_request', `it has more than ${KEYS_MAX} keys`)
+  if (keys.length === 0) throw new HoldfastError('invalid_request', `the value contains no key: ${HOW}`)
+  if (keys.length > KEYS_MAX) throw new HoldfastError('invalid_request', `the value has more than ${KEYS_MAX} keys`)
   return keys
 }
 

@@ -14,6 +14,7 @@ import type { Key, Keys } from './state/keys.ts'
 import type { Lanes, LaneEntry } from './state/lanes.ts'
 import { KeyedMutex } from '../shared/keyed-mutex.ts'
 import type { CurrentRun, RunMessages, Step } from './log/run-messages.ts'
+import { idInUse } from '../shared/refusals.ts'
 
 export interface CreationOptions {
   readonly messages: RunMessages
@@ -99,7 +100,7 @@ export class Creation {
   async #create(draft: NewRun, freed: Key | undefined): Promise<CreateResult | undefined> {
     const { run, record, idempotency, rejectIfBusy = false, claim } = draft
     const { documents, lanes, keys, now, stored, isKnown } = this.#options
-    if (isKnown(run.id)) throw new HoldfastError('conflict', `run ${run.id}: the id is in use`)
+    if (isKnown(run.id)) throw idInUse(run.id)
     const entered = await this.#enter(run, rejectIfBusy)
     if ('busy' in entered) return { kind: 'busy', stored: entered.busy }
     if (idempotency !== undefined) {
@@ -139,7 +140,7 @@ export class Creation {
     const { current } = await this.#options.messages.change(
       id,
       (existing, tip) => {
-        if (existing !== undefined) throw new HoldfastError('conflict', `run ${id}: the id is in use`)
+        if (existing !== undefined) throw idInUse(id)
         if (tip?.head.tombstone === 'void')
           throw storeUnavailable(`run ${id}: its creation took too long and was voided by another node; start it again`)
         return { change, description, records }

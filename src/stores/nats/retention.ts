@@ -1,5 +1,4 @@
 /** Retention: a message records the trim or removal, then the messages before it are purged. */
-import { HoldfastError } from '../../core/model/errors.ts'
 import { isFinished } from '../../core/model/run.ts'
 import { keptBytesOf } from './log/head.ts'
 import type { Keys } from './state/keys.ts'
@@ -7,6 +6,7 @@ import type { Layout } from './layout.ts'
 import type { JetStream } from './connection/jetstream.ts'
 import { readTail } from './log/reader.ts'
 import type { RunMessages } from './log/run-messages.ts'
+import { notFinished } from '../shared/refusals.ts'
 
 export interface NatsRetentionOptions {
   readonly jetstream: JetStream
@@ -53,7 +53,7 @@ export class NatsRetention {
     const { written, current } = await messages.change(id, (before) => {
       if (before === undefined) return undefined
       const { status } = before.head
-      if (!isFinished(status)) throw new HoldfastError('conflict', `run ${id} is ${status}: stop it first`)
+      if (!isFinished(status)) throw notFinished(id, status)
       return { change: { tombstone: 'removed' } }
     })
     if (!written || current === undefined) return written

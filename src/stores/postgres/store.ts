@@ -3,7 +3,6 @@
  * every decision in one statement, by its own clock.
  */
 import { systemIds } from '../../core/ports/clock.ts'
-import { HoldfastError } from '../../core/model/errors.ts'
 import { Hints } from '../../core/delivery/hints.ts'
 import type { StoreTransfer } from '../../core/ports/store-transfer.ts'
 import { cursorOf, positionOf } from '../../core/model/page.ts'
@@ -41,6 +40,7 @@ import { scopeOfBounds, type TimeBounds } from './time-bounds.ts'
 import { claimable, forgetTurns, unservedQuery } from './fair-order.ts'
 import { PostgresUsage } from './usage.ts'
 import { type Part, PostgresWriter } from './writer.ts'
+import { idInUse, notFinished } from '../shared/refusals.ts'
 
 export interface PostgresStoreOptions {
   readonly url: string
@@ -177,7 +177,7 @@ export class PostgresStore implements Store {
     type Answer = StoredRow & { readonly outcome: CreateResult['kind'] | 'taken' }
     const rows = await this.#database.repeat<Answer>((again) => ({ text, values: [...values, again] }), COMMAND_MS)
     const { outcome, ...row } = rows[0]!
-    if (outcome === 'taken') throw new HoldfastError('conflict', `run ${run.id}: the id is in use`)
+    if (outcome === 'taken') throw idInUse(run.id)
     const stored = storedRun(row)
     if (outcome === 'created') {
       this.#hints.give({ run: run.id, next: 1, slice: sliceOf(0, [record], false) })
@@ -237,7 +237,7 @@ export class PostgresStore implements Store {
     const text = `SELECT * FROM ${this.#schema}.remove_run($1)`
     const [row] = await this.#database.once<{ status: RunStatus }>(text, [id])
     if (row === undefined) return false
-    if (!isFinished(row.status)) throw new HoldfastError('conflict', `run ${id} is ${row.status}: stop it first`)
+    if (!isFinished(row.status)) throw notFinished(id, row.status)
     return true
   }
 

@@ -44,7 +44,7 @@ const headers = () => ($('key').value === '' ? {} : { authorization: 'Bearer ' +
 async function show(offset = 0) {
   const response = await fetch(location.pathname.replace(/\\/$/, '') + '/agents?offset=' + offset, { headers: headers() })
   $('login').hidden = response.status !== 401
-  $('problem').textContent = response.ok || response.status === 401 ? '' : 'The server answered with ' + response.status
+  $('problem').textContent = response.ok || response.status === 401 ? '' : 'The server responded with status ' + response.status
   const { agents, next } = response.ok ? await response.json() : { agents: [] }
   if (offset === 0) $('agents').replaceChildren()
   $('agents').append(...agents.map(shown))

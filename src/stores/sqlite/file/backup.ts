@@ -30,7 +30,7 @@ const STEP_PAGES = 4096
 /** Writes a consistent copy while the store is in use. `to` must not exist. */
 export async function backUp(from: string, to: string, progress: CopyProgress): Promise<CopyReport> {
   if (!existsSync(from)) throw new Error(`there is no store ${from}`)
-  if (existsSync(to)) throw new Error(`${to} exists; give the backup another name, or move that file away`)
+  if (existsSync(to)) throw new Error(`${to} already exists: choose another name or move the file`)
   makeFolder(dirname(to))
   const draft = `${to}.partial`
   const report = await copyDatabase(realpathSync(from), draft, progress)

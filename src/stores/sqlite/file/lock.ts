@@ -44,7 +44,7 @@ function lockGuard(lock: string, path: string): DatabaseSync {
       const message = `${path} is in use by another process; stop that one, or give this one another --store`
       throw Object.assign(new Error(message, { cause }), { code: 'EBUSY' }) // a supervisor may retry: the other process may be about to end
     }
-    throw new Error(`${lock} cannot be taken (${detailOf(cause)}); it should be an empty file, or not be there`, {
+    throw new Error(`failed to lock ${lock}: ${detailOf(cause)}. Remove the file if no server uses the store`, {
       cause,
     })
   }

@@ -3,7 +3,6 @@
  * the latest; all others are read from the file. Runs that turn out to be damaged are quarantined.
  */
 import { assertReadable } from '../../../core/model/cursor.ts'
-import { HoldfastError } from '../../../core/model/errors.ts'
 import { cursorOf } from '../../../core/model/page.ts'
 import { lastOf, type Slice, sliceBefore, sliceWithin } from '../../../core/model/record.ts'
 import type { Run } from '../../../core/model/run.ts'
@@ -18,7 +17,7 @@ import { damageError } from '../tables/quarantine.ts'
 import type { OpenResult } from '../reading/reader.ts'
 import { ActiveRunIndex } from './active-run-index.ts'
 import type { NumberedRun } from '../tables/run-rows.ts'
-import { noRun } from '../../shared/refusals.ts'
+import { noRun, idInUse } from '../../shared/refusals.ts'
 
 /** A run that has an idempotency key. */
 interface KeyedRun {
@@ -118,8 +117,7 @@ export class RunCatalog {
   /** Finds the run that already has a new run's idempotency key. Throws if the new run's id exists. */
   async checkCreation({ id, owner }: Run, key: string | undefined): Promise<KeyedRun | undefined> {
     const { isTaken, known } = await this.#connection.ask('checkCreation', id, owner, key)
-    if (isTaken || (known === undefined && this.active.get(id) !== undefined))
-      throw new HoldfastError('conflict', `run ${id} exists`)
+    if (isTaken || (known === undefined && this.active.get(id) !== undefined)) throw idInUse(id)
     return this.#toKeyedRun(known)
   }
 
