@@ -56,7 +56,7 @@ async function loadStore({ address, runs, eventsAtOnce, prefill, events }: Store
     run.append(eventsAtOnce)
     let earlier = run.flush()
     // The first commit is in progress when the next events arrive.
-    for (let turn = 0; turn < 2; turn++) await new Promise((resolve) => setImmediate(resolve))
+    for (let round = 0; round < 2; round++) await new Promise((resolve) => setImmediate(resolve))
     while (!meter.isDone) {
       run.append(eventsAtOnce)
       const later = run.flush()

@@ -105,16 +105,16 @@ export class RunWatch {
   }
 
   #flush(): void {
-    const news = this.#pending
+    const events = this.#pending
     this.#pending = []
-    for (const event of news) this.#events.push(event)
+    for (const event of events) this.#events.push(event)
     if (this.#events.length > EVENTS_MAX && this.#upTo === undefined) {
       this.#catchUp(this.#events.length)
       const dropped = this.#events.length - EVENTS_MAX
       this.#events = this.#events.slice(dropped)
       this.#folded -= dropped
     }
-    this.#onEvents?.(news)
+    this.#onEvents?.(events)
     const began = performance.now()
     this.#publish()
     setTimeout(() => (this.#drawingMs = performance.now() - began)) // React has rendered by then
@@ -135,9 +135,9 @@ export class RunWatch {
 
   #catchUp(upTo: number): void {
     if (upTo <= this.#folded) return
-    const news = this.#events.slice(this.#folded, upTo)
-    for (const event of news) this.#folds.structure.apply(event)
-    this.#folds.spans.apply(news)
+    const events = this.#events.slice(this.#folded, upTo)
+    for (const event of events) this.#folds.structure.apply(event)
+    this.#folds.spans.apply(events)
     this.#folded = upTo
   }
 

@@ -25,7 +25,7 @@ export interface FollowOptions {
 
 /** Starts with a message, or with an existing task. */
 export type FollowStart = {
-  /** The status that was answered: seeing it again is not news. */
+  /** The status that was answered: seeing it again is no progress. */
   readonly answered?: TaskStatus | undefined
   readonly endsAtAuth?: boolean | undefined
 } & ({ readonly request: SendRequest } | { readonly task: string; readonly after?: string | undefined })
@@ -61,13 +61,13 @@ export class TaskFollower {
   async *updates(): AsyncGenerator<TaskUpdate, SendResult, void> {
     for (;;) {
       const since = performance.now()
-      let came: 'nothing' | 'nothing new' | 'news' = 'nothing'
+      let came: 'nothing' | 'nothing new' | 'updates' = 'nothing'
       try {
         for await (const update of this.#connection()) {
-          const news = this.#add(update)
-          if (came !== 'news') came = news.length > 0 ? 'news' : 'nothing new'
+          const updates = this.#add(update)
+          if (came !== 'updates') came = updates.length > 0 ? 'updates' : 'nothing new'
           const isOver = this.#isOver()
-          yield* isOver ? await this.#checked(news) : news
+          yield* isOver ? await this.#checked(updates) : updates
           if (isOver) return this.#result()
         }
         if (this.#restsHere()) return this.#result()
@@ -75,7 +75,7 @@ export class TaskFollower {
       } catch (cause) {
         this.#options.signal?.throwIfAborted()
         const isSteady = performance.now() - since >= STEADY_MS
-        const wasGood = came === 'news' || (came === 'nothing new' && isSteady)
+        const wasGood = came === 'updates' || (came === 'nothing new' && isSteady)
         if (wasGood) this.#emptyStreams = 0
         else if (came === 'nothing new' || isSteady) this.#emptyStreams++
         await this.#recover(cause, wasGood)
@@ -127,11 +127,11 @@ export class TaskFollower {
 
   #add(update: TaskUpdate): TaskUpdate[] {
     const isFirst = this.assembly.id === undefined
-    const news = this.assembly.add(update)
+    const updates = this.assembly.add(update)
     // After a message, a task's first snapshot is often its state before the message.
     if (isFirst && 'request' in this.#opening && this.#opening.request.message.taskId !== undefined && 'task' in update)
       this.#answered ??= update.task.status
-    return news
+    return updates
   }
 
   #isOver(): boolean {
@@ -162,15 +162,15 @@ export class TaskFollower {
   }
 
   /** At the end, compares the state assembled from a snapshot and later updates with the agent's own. */
-  async #checked(news: readonly TaskUpdate[]): Promise<readonly TaskUpdate[]> {
-    if (this.assembly.exact || this.assembly.message !== undefined) return news
+  async #checked(updates: readonly TaskUpdate[]): Promise<readonly TaskUpdate[]> {
+    if (this.assembly.exact || this.assembly.message !== undefined) return updates
     const { state } = this.assembly.status
     const task = await this.#settled(state)
-    if (task === undefined) return news
+    if (task === undefined) return updates
     const corrections = this.assembly.add({ task })
     const isEnd = (update: TaskUpdate): boolean =>
       'statusUpdate' in update && update.statusUpdate.status.state === state
-    return [...news.filter((update) => !isEnd(update)), ...corrections, ...news.filter(isEnd)]
+    return [...updates.filter((update) => !isEnd(update)), ...corrections, ...updates.filter(isEnd)]
   }
 
   /** The task, once the agent's stored state has caught up with its stream. */

@@ -77,14 +77,14 @@ export class Repetition<
 > {
   readonly #parts: readonly Part[]
   #positions: readonly number[] | undefined
-  #held: Chunk[] = []
+  #buffered: Chunk[] = []
 
   constructor(parts: readonly Part[]) {
     this.#parts = [...parts]
   }
 
   /** Returns chunks that are new after all, and whether more repetitions are possible. */
-  take(chunk: Chunk): { readonly news: readonly Chunk[]; readonly goesOn: boolean } {
+  take(chunk: Chunk): { readonly fresh: readonly Chunk[]; readonly repeats: boolean } {
     const { parts } = chunk.artifact
     const start = chunk.append === true ? this.#parts.map((_part, at) => at) : [0]
     const next = (this.#positions ?? start)
@@ -92,15 +92,15 @@ export class Repetition<
         parts.every((part, at) => position + at < this.#parts.length && isSame(part, this.#parts[position + at]!)),
       )
       .map((position) => position + parts.length)
-    this.#held.push(chunk)
-    if (next.length === 0) return { news: this.flush(), goesOn: false }
-    if (next.includes(this.#parts.length)) this.#held = []
+    this.#buffered.push(chunk)
+    if (next.length === 0) return { fresh: this.flush(), repeats: false }
+    if (next.includes(this.#parts.length)) this.#buffered = []
     this.#positions = next.filter((position) => position < this.#parts.length)
-    return { news: [], goesOn: this.#positions.length > 0 }
+    return { fresh: [], repeats: this.#positions.length > 0 }
   }
 
   flush(): readonly Chunk[] {
-    return this.#held.splice(0)
+    return this.#buffered.splice(0)
   }
 }
 

@@ -82,9 +82,9 @@ export class TaskAssembler {
   /** Releases buffered chunks that turned out not to be repetitions. */
   flush(): TaskUpdate[] {
     return [...this.#artifacts.values()].flatMap((artifact) => {
-      const held = artifact.repetition?.flush() ?? []
+      const buffered = artifact.repetition?.flush() ?? []
       artifact.repetition = undefined
-      return held.flatMap((chunk) => this.#chunk(chunk))
+      return buffered.flatMap((chunk) => this.#chunk(chunk))
     })
   }
 
@@ -110,8 +110,8 @@ export class TaskAssembler {
     const messages = (task.history ?? []).filter((message) => message.role === 'ROLE_AGENT' && this.#isNew(message))
     if (task.history !== undefined && task.history.length >= (this.#history?.length ?? 0)) this.#history = task.history
     if (task.status.message !== undefined) this.#isNew(task.status.message)
-    const news = messages.filter((message) => !repeatsArtifact(message, task.artifacts))
-    return news.map((message) => ({
+    const fresh = messages.filter((message) => !repeatsArtifact(message, task.artifacts))
+    return fresh.map((message) => ({
       statusUpdate: { ...about(task), status: { state: 'TASK_STATE_WORKING', message } },
     }))
   }
@@ -122,7 +122,7 @@ export class TaskAssembler {
     return true
   }
 
-  /** An artifact in the agent's state. If it is behind what is known here, it is news only if nothing can follow. */
+  /** An artifact in the agent's state. If it is behind what is known here, it is reported only if nothing can follow. */
   #whole(task: Task, artifact: Artifact): TaskUpdate[] {
     const { parts, ...head } = artifact
     const known = this.#artifacts.get(artifact.artifactId)
@@ -159,9 +159,9 @@ export class TaskAssembler {
     if (!this.#isNewer(status) && (isRepeated || this.#isPast(status))) return []
     this.#lastStatus = said
     if (status.message !== undefined) this.#isNew(status.message)
-    const held = isEnded(status.state) ? this.flush() : []
+    const buffered = isEnded(status.state) ? this.flush() : []
     this.#status = status
-    return [...held, update]
+    return [...buffered, update]
   }
 
   #chunk(chunk: ArtifactUpdate): TaskUpdate[] {
@@ -170,9 +170,9 @@ export class TaskAssembler {
     const { parts, ...head } = chunk.artifact
     const known = this.#artifacts.get(head.artifactId)
     if (known?.repetition !== undefined) {
-      const { news, goesOn } = known.repetition.take(chunk)
-      if (!goesOn) known.repetition = undefined
-      return news.flatMap((each) => this.#chunk(each))
+      const { fresh, repeats } = known.repetition.take(chunk)
+      if (!repeats) known.repetition = undefined
+      return fresh.flatMap((each) => this.#chunk(each))
     }
     // An earlier chunk was missed.
     if (known === undefined && chunk.append === true) this.#exact = false

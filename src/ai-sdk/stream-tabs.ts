@@ -77,7 +77,8 @@ export class StreamTabs {
 
   /** Resolves when `isServed` becomes true. */
   async served(signal: AbortSignal): Promise<void> {
-    while (!this.isServed && !signal.aborted) await this.#news(undefined, signal).catch(() => {})
+    // Rejects only when the signal is aborted, which ends the loop.
+    while (!this.isServed && !signal.aborted) await this.#nextBroadcast(undefined, signal).catch(() => {})
   }
 
   async next(signal: AbortSignal | undefined): Promise<Heard> {
@@ -91,7 +92,7 @@ export class StreamTabs {
       if (this.#isLeading) return 'leads'
       if (!this.isServed) return 'missed'
       // The leader detects a dead connection first.
-      if (!(await this.#news(this.#idleTimeoutMs * 1.5, signal))) return 'silent'
+      if (!(await this.#nextBroadcast(this.#idleTimeoutMs * 1.5, signal))) return 'silent'
     }
   }
 
@@ -162,19 +163,19 @@ export class StreamTabs {
   }
 
   /** Waits for a message or the lead; false on a timeout. */
-  async #news(timeoutMs: number | undefined, signal: AbortSignal | undefined): Promise<boolean> {
+  async #nextBroadcast(timeoutMs: number | undefined, signal: AbortSignal | undefined): Promise<boolean> {
     signal?.throwIfAborted()
     const { promise, resolve } = Promise.withResolvers<boolean>()
     const wake = (): void => resolve(true)
     const timer = timeoutMs === undefined ? undefined : setTimeout(() => resolve(false), timeoutMs)
     this.#wake = wake
     signal?.addEventListener('abort', wake)
-    const isNews = await promise
+    const hasArrived = await promise
     clearTimeout(timer)
     signal?.removeEventListener('abort', wake)
     this.#wake = undefined
     signal?.throwIfAborted()
-    return isNews
+    return hasArrived
   }
 }
 

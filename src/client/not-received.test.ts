@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isNeverConnected, isTurnedAway } from './not-received.ts'
+import { isNeverConnected, wasRejectedUnprocessed } from './not-received.ts'
 
 test('client: a request is safe to resend if its connection was refused or its host was not resolved', () => {
   expect(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN'].map(isNeverConnected)).toEqual([true, true, true])
@@ -12,6 +12,6 @@ test('client: a request is safe to resend if its connection was refused or its h
 })
 
 test('client: a request is safe to resend if the server was too busy for it, and not after other errors', () => {
-  expect([429, 503].map(isTurnedAway)).toEqual([true, true])
-  expect([408, 500, 502, 504].map(isTurnedAway)).toEqual([false, false, false, false])
+  expect([429, 503].map(wasRejectedUnprocessed)).toEqual([true, true])
+  expect([408, 500, 502, 504].map(wasRejectedUnprocessed)).toEqual([false, false, false, false])
 })

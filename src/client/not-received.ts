@@ -1,4 +1,4 @@
-/** When a failed request certainly had no effect, so that sending it again does nothing twice. */
+/** Decides whether a failed request is safe to retry: the server certainly did not process it. */
 
 /** Error codes of connections that were never established. */
 const NEVER_CONNECTED: readonly unknown[] = [
@@ -16,6 +16,6 @@ export function isNeverConnected(code: unknown): boolean {
 }
 
 /** By the status of a response: the server refused the request before it acted. */
-export function isTurnedAway(status: number): boolean {
+export function wasRejectedUnprocessed(status: number): boolean {
   return status === 429 || status === 503
 }

@@ -52,33 +52,33 @@ export interface ToolPart {
 }
 
 /** Maximum runs of a session that are kept, the newest ones. */
-const TURNS_MAX = 1000
+const RUNS_MAX = 1000
 
 export class SessionView {
   /** In the order in which they were created. */
-  #turns: Turn[] = []
-  readonly #byRun = new Map<string, Turn>()
+  #runs: RunMessages[] = []
+  readonly #byRun = new Map<string, RunMessages>()
   #messages: readonly SessionMessage[] | undefined = []
 
   get messages(): readonly SessionMessage[] {
-    return (this.#messages ??= this.#turns.flatMap((turn) => turn.messages))
+    return (this.#messages ??= this.#runs.flatMap((runMessages) => runMessages.messages))
   }
 
   apply(events: readonly LoggedEvent[]): void {
-    for (const event of events) this.#turnOf(event).apply(event)
+    for (const event of events) this.#messagesOf(event).apply(event)
     if (events.length > 0) this.#messages = undefined
   }
 
-  #turnOf({ run, time }: LoggedEvent): Turn {
+  #messagesOf({ run, time }: LoggedEvent): RunMessages {
     const known = this.#byRun.get(run)
     if (known !== undefined) return known
-    const turn = new Turn(run, time)
-    const before = this.#turns.findLastIndex((other) => other.time <= time)
-    this.#turns.splice(before + 1, 0, turn)
-    this.#byRun.set(run, turn)
+    const runMessages = new RunMessages(run, time)
+    const before = this.#runs.findLastIndex((other) => other.time <= time)
+    this.#runs.splice(before + 1, 0, runMessages)
+    this.#byRun.set(run, runMessages)
     // Stays in the map, so that its later events are not attributed to a new run.
-    if (this.#turns.length > TURNS_MAX) this.#turns.shift()!.forget()
-    return turn
+    if (this.#runs.length > RUNS_MAX) this.#runs.shift()!.forget()
+    return runMessages
   }
 }
 
@@ -89,8 +89,8 @@ interface Placed<Part> {
   readonly recorded: boolean
 }
 
-/** One run of a session. */
-class Turn {
+/** The messages of one run of a session. */
+class RunMessages {
   readonly time: string
   readonly #run: string
   #texts = new TextFold()

@@ -136,11 +136,11 @@ export class ComponentSources {
   #report(state: SourceState, { status, error }: Pick<SourceHealth, 'status' | 'error'>): void {
     const { health, source } = state
     const components = state.components.filter((each) => this.#options.registry.find(each.id) === each).length
-    const isNews = health.status !== status || health.error !== error
+    const hasChanged = health.status !== status || health.error !== error
     const since = health.status === status ? health.since : new Date(this.#options.clock.now()).toISOString()
     const { name, protocol, url } = source
     state.health = { name, protocol, url, status, components, since, ...(error !== undefined && { error }) }
-    if (!isNews) return
+    if (!hasChanged) return
     const about = { upstream: name, url, components }
     if (status === 'ok') this.#options.logger.info(about, 'discovered the components of an upstream')
     else

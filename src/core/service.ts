@@ -82,7 +82,7 @@ export class Service {
   readonly #clientLogs: ClientLogs
   readonly #access: Access
   readonly #reader: RunReader
-  readonly #sessionNews: SessionRunWatch
+  readonly #sessionRunWatch: SessionRunWatch
   readonly #health: HealthMonitor
   readonly #shares: ShareLinks | undefined
   readonly #removeCredentials: NonNullable<Authenticator['removeCredentials']>
@@ -97,7 +97,7 @@ export class Service {
     this.#starts = new RunStarter(this.#deps, this.#dispatcher, this.#quotas, (claimed) => this.#execute(claimed))
     this.views = new ViewCache(options.store, this.limits, options.clock)
     this.#access = new Access(options, options.credentials)
-    this.#reader = new RunReader(this.#deps, this.#access, this.#quotas, this.views.held)
+    this.#reader = new RunReader(this.#deps, this.#access, this.#quotas, this.views.memory)
     this.#clientLogs = new ClientLogs({
       deps: this.#deps,
       dispatcher: this.#dispatcher,
@@ -105,7 +105,7 @@ export class Service {
       quotas: this.#quotas,
       views: this.views,
     })
-    this.#sessionNews = new SessionRunWatch(options.store)
+    this.#sessionRunWatch = new SessionRunWatch(options.store)
     this.#health = new HealthMonitor({
       ...this.#deps,
       counts,
@@ -318,7 +318,7 @@ export class Service {
    * Counts a connection that is not a subscription as one of the principal's streams, until the returned function is called. Throws
    * `rate_limited` if there are too many.
    */
-  holdStream(principal: Principal): () => void {
+  openStream(principal: Principal): () => void {
     return this.#quotas.openStream(limitedAs(principal))
   }
 
@@ -360,7 +360,7 @@ export class Service {
 
   /** Calls the listener when a session of the caller may have a new run. Notifications may be lost: poll as well. */
   onSessionRun(principal: Principal, session: string, listener: () => void): () => void {
-    return this.#sessionNews.watch(ownerKey(principal), session, listener)
+    return this.#sessionRunWatch.watch(ownerKey(principal), session, listener)
   }
 
   /** The terminal event of a finished run. */

@@ -52,10 +52,10 @@ export function holdfast(options: HoldfastOptions): Holdfast {
 
   const serve = (request: HttpRequest, response: HttpResponse, unclaimed?: () => void): void => {
     const { engine } = instance
-    if (options.waitUntil !== undefined && unopened.claims(request))
+    if (options.waitUntil !== undefined && unopened.owns(request))
       options.waitUntil(untilIdle(response, () => instance.engine))
     if (engine !== undefined) return engine.app(request, response, unclaimed)
-    if (unclaimed !== undefined && !unopened.claims(request)) return unclaimed()
+    if (unclaimed !== undefined && !unopened.owns(request)) return unclaimed()
     instance.open().then(
       ({ app }) => app(request, response, unclaimed),
       (cause: unknown) => unopened.refuse(request, response, cause),

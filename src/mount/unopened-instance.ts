@@ -8,7 +8,7 @@ import { discardRest } from '../http/request/discard.ts'
 import type { HttpRequest, HttpResponse } from '../http/exchange.ts'
 import { respondError, setRetryAfter } from '../http/response/respond.ts'
 import { TrustedProxies } from '../http/guards/trusted-proxies.ts'
-import { claimsPath, type ProtocolPaths, upgradePaths } from '../server/protocols/protocol-paths.ts'
+import { isOwnedPath, type ProtocolPaths, upgradePaths } from '../server/protocols/protocol-paths.ts'
 import { loadEngine } from './load-engine.ts'
 import type { CheckedOptions } from './options.ts'
 
@@ -25,9 +25,9 @@ export class UnopenedInstance {
     this.#cors = { origins: given.corsOrigins ?? [], loopback: given.corsLoopback ?? false }
   }
 
-  claims(request: HttpRequest): boolean {
+  owns(request: HttpRequest): boolean {
     const target = this.#targetOf(request)
-    return target !== undefined && !isHostsRoot(target) && claimsPath(target.path, this.#paths)
+    return target !== undefined && !isHostsRoot(target) && isOwnedPath(target.path, this.#paths)
   }
 
   claimsUpgrade(request: IncomingMessage): boolean {

@@ -35,7 +35,7 @@ import { type Append, MemoryWriter } from './memory/writer.ts'
 import { OwnerTotals } from './shared/owner-totals.ts'
 import { ServedComponents } from './shared/served-components.ts'
 import { FairOrder } from './shared/fair-order.ts'
-import { claimedAgain, expectsEvent, hasEnded, noRun } from './shared/refusals.ts'
+import { claimedAgain, expectsEvent, hasEnded, noRun, idInUse, notFinished } from './shared/refusals.ts'
 
 /** Options of `createMemoryStore`. */
 export interface MemoryStoreOptions {
@@ -78,7 +78,7 @@ class MemoryStore implements Store {
   /** The unfinished runs of each lane in order of creation. Only the first may execute. */
   readonly #lanes = new Map<string, Set<string>>()
   /** Decides which run is offered to a worker next. */
-  readonly #turns = new FairOrder<Entry>()
+  readonly #order = new FairOrder<Entry>()
   readonly #served = new ServedComponents()
   readonly #hints = new Hints()
   #entered = 0
@@ -113,7 +113,7 @@ class MemoryStore implements Store {
     }
     const head = this.#headOfLane(run)
     if (rejectIfBusy && head !== undefined) return { kind: 'busy', stored: stored(head) }
-    if (this.#entries.has(run.id)) throw new HoldfastError('conflict', `run ${run.id}: the id is in use`)
+    if (this.#entries.has(run.id)) throw idInUse(run.id)
 
     const entry: Entry = { run, number: ++this.#entered, records: [], first: 0, bytes: 0, epoch: 0, idempotency }
     this.#enter(entry, record)
@@ -149,8 +149,7 @@ class MemoryStore implements Store {
   async remove(id: string): Promise<boolean> {
     const entry = this.#entries.get(id)
     if (entry === undefined) return false
-    if (!isFinished(entry.run.status))
-      throw new HoldfastError('conflict', `run ${id} is ${entry.run.status}: stop it first`)
+    if (!isFinished(entry.run.status)) throw notFinished(id, entry.run.status)
     this.#entries.delete(id)
     this.#totals.add(entry.run.owner, { runs: -1, logBytes: -entry.bytes })
     if (entry.idempotency !== undefined) this.#keys.delete(keyOf(entry.run.owner, entry.idempotency.key))
@@ -228,16 +227,16 @@ class MemoryStore implements Store {
   async claimable(limit: number, { components, takeover = true }: ClaimableQuery = {}): Promise<readonly string[]> {
     const isWanted = ({ run, stop }: Entry): boolean =>
       stop !== undefined || (components?.includes(run.component) ?? true)
-    const first = this.#turns.first(limit, (entry) => isWanted(entry) && this.#isClaimable(entry, { takeover }))
+    const first = this.#order.first(limit, (entry) => isWanted(entry) && this.#isClaimable(entry, { takeover }))
     return first.map(({ run }) => run.id)
   }
 
   async unserved(): Promise<readonly string[]> {
-    return this.#served.without(this.#turns.all(), ({ run }) => run.component, this.#clock.now())
+    return this.#served.without(this.#order.all(), ({ run }) => run.component, this.#clock.now())
   }
 
   async queued(owner?: string): Promise<number> {
-    return this.#turns.queued(owner)
+    return this.#order.queued(owner)
   }
 
   async requestStop(id: string, stop: StopRequest): Promise<StoredRun | undefined> {
@@ -245,7 +244,7 @@ class MemoryStore implements Store {
     if (entry === undefined) return undefined
     if (!isFinished(entry.run.status)) {
       entry.stop ??= stop
-      this.#turns.place(entry)
+      this.#order.place(entry)
       this.#hint(entry, { stop: true })
     }
     return stored(entry)
@@ -263,7 +262,7 @@ class MemoryStore implements Store {
     const { run, idempotency } = entry
     this.#entries.set(run.id, entry)
     this.#totals.add(run.owner, { runs: 1, logBytes: keep(entry, record) })
-    this.#turns.place(entry)
+    this.#order.place(entry)
     if (idempotency !== undefined)
       this.#keys.set(keyOf(run.owner, idempotency.key), { id: run.id, fingerprint: idempotency.fingerprint })
     if (run.lane !== undefined && !isFinished(run.status))
@@ -271,7 +270,7 @@ class MemoryStore implements Store {
   }
 
   #admit({ stored: { run, first, epoch, stop }, idempotency }: TransferredRun, record: string): void {
-    if (this.#entries.has(run.id)) throw new HoldfastError('conflict', `run ${run.id}: the id is in use`)
+    if (this.#entries.has(run.id)) throw idInUse(run.id)
     if (idempotency !== undefined && this.#keys.has(keyOf(run.owner, idempotency.key)))
       throw new HoldfastError('conflict', `run ${run.id}: its idempotency key is in use`)
     this.#enter({ run, number: ++this.#entered, records: [], first, bytes: 0, epoch, stop, idempotency }, record)
@@ -306,7 +305,7 @@ class MemoryStore implements Store {
       if (lane?.size === 0) this.#lanes.delete(run.lane)
     }
     entry.run = run
-    this.#turns.place(entry)
+    this.#order.place(entry)
   }
 
   #take(entry: Entry, worker: string, ttlMs: number): void {

@@ -28,13 +28,13 @@ export async function startRun(store: Store, options: NewRunOptions = {}): Promi
 export async function writeUnderLoad(
   store: Store,
   count: number,
-  turns: number,
+  rounds: number,
 ): Promise<{ runWriters: RunWriter[]; durable: () => number; done: Promise<unknown> }> {
   const runWriters = await Promise.all(Array.from({ length: count }, () => startRun(store)))
   let durable = 0
   const writing = runWriters.map(async (runWriter) => {
-    for (let turn = 0; turn < turns; turn++) {
-      runWriter.text(`${turn} `)
+    for (let round = 0; round < rounds; round++) {
+      runWriter.text(`${round} `)
       await runWriter.flush()
       durable++
     }
@@ -47,17 +47,17 @@ export async function writeUnderLoad(
 }
 
 /** An event, and a flush that nobody waits for, at each tick of the event loop; until all are durable. */
-export async function flushEveryTurn(runWriter: RunWriter, count: number): Promise<void> {
-  let turns = 0
+export async function flushEveryTick(runWriter: RunWriter, count: number): Promise<void> {
+  let rounds = 0
   const flushes: Promise<void>[] = []
   await new Promise<void>((resolve) => {
-    const turn = (): void => {
-      runWriter.text(`${turns} `)
+    const tick = (): void => {
+      runWriter.text(`${rounds} `)
       flushes.push(runWriter.flush())
-      if (++turns < count) setImmediate(turn)
+      if (++rounds < count) setImmediate(tick)
       else resolve()
     }
-    turn()
+    tick()
   })
   await Promise.all(flushes)
 }

@@ -13,7 +13,7 @@ import {
   expectClaimedOnce,
   expectFoundWritten,
   expectRefused,
-  flushEveryTurn,
+  flushEveryTick,
   newRunId,
   startRun,
   writeUnderLoad,
@@ -210,7 +210,7 @@ test('NATS: a slow connection makes batches larger, and nothing else', async () 
   const store = await open({ name, ...through(proxy) })
   const runWriter = await startRun(store)
   proxy.delay(50)
-  await flushEveryTurn(runWriter, 500)
+  await flushEveryTick(runWriter, 500)
   proxy.delay(0)
   expect(await readRecords(store, runWriter.id)).toEqual(runWriter.records)
   expect(await messagesOf(name, runWriter.id)).toBeLessThan(100)

@@ -29,9 +29,9 @@ async function open(name: string, address = server.address): Promise<Store> {
 async function writtenElsewhere(name: string): Promise<[RunWriter, RunWriter]> {
   const writer = await open(name)
   const runWriters: [RunWriter, RunWriter] = [await startRun(writer), await startRun(writer)]
-  for (let turn = 0; turn < 20; turn++)
+  for (let round = 0; round < 20; round++)
     for (const runWriter of runWriters) {
-      runWriter.text(`${turn} of ${runWriter.id} `)
+      runWriter.text(`${round} of ${runWriter.id} `)
       await runWriter.flush()
     }
   return runWriters

@@ -69,8 +69,8 @@ test('[LOG-5] NATS: a long log is read message by message by a node that has see
   const draft = newRun('run_1', new Date().toISOString(), { claim: { worker: 'worker-1', ttlMs: 60_000 } })
   const runWriter = new RunWriter(store, systemClock, (await store.create(draft)).stored, [draft.record])
   runWriter.start()
-  for (let turn = 0; turn < 700; turn++) {
-    runWriter.text(`${turn} `)
+  for (let round = 0; round < 700; round++) {
+    runWriter.text(`${round} `)
     await runWriter.flush()
   }
   const fresh = await open(name)
@@ -90,8 +90,8 @@ test('[LOG-5] NATS: a long log is read message by message by a node that has see
     (await another.claim('run_1', 'worker-2', 60_000))!,
     runWriter.records,
   )
-  for (let turn = 0; turn < 70; turn++) {
-    successor.text(`more ${turn} `)
+  for (let round = 0; round < 70; round++) {
+    successor.text(`more ${round} `)
     await successor.flush()
   }
   successor.complete()

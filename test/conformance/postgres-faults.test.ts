@@ -12,7 +12,7 @@ import {
   expectClaimedOnce,
   expectFoundWritten,
   expectRefused,
-  flushEveryTurn,
+  flushEveryTick,
   newRunId,
   startRun,
   writeUnderLoad,
@@ -187,7 +187,7 @@ test('PostgreSQL: a slow connection makes commits larger, and nothing else', asy
   const store = await open({ schema, url: through(proxy) })
   const runWriter = await startRun(store)
   proxy.delay(50)
-  await flushEveryTurn(runWriter, 500)
+  await flushEveryTick(runWriter, 500)
   proxy.delay(0)
   expect(await readRecords(store, runWriter.id)).toEqual(runWriter.records)
   const [{ rows }] = (await server.query<{ rows: number }>(`SELECT count(*)::int AS rows FROM ${schema}.log`)) as [

@@ -161,8 +161,8 @@ describe('PostgreSQL behind a transaction pooler', () => {
         ),
       )
       for (const runWriter of runWriters) runWriter.start()
-      for (let turn = 0; turn < 20; turn++) {
-        for (const runWriter of runWriters) runWriter.text(`${turn} `)
+      for (let round = 0; round < 20; round++) {
+        for (const runWriter of runWriters) runWriter.text(`${round} `)
         await Promise.all(runWriters.map((runWriter) => runWriter.flush()))
       }
       for (const runWriter of runWriters) expect(await readRecords(there, runWriter.id)).toEqual(runWriter.records)

@@ -45,11 +45,11 @@ async function* run(
   context: RunContext,
 ): AsyncGenerator<Emission, void, void> {
   const messages: ModelMessage[] = messagesOf(input)
-  for (let turn = 1; turn <= LEGS_MAX; turn++) {
+  for (let legNumber = 1; legNumber <= LEGS_MAX; legNumber++) {
     const callOptions = options?.(context)
     const end = await leg(context, 'agent', () =>
       streamAgent(agent, {
-        id: `${context.runId}/${turn}`,
+        id: `${context.runId}/${legNumber}`,
         messages: [...messages],
         signal: context.signal,
         ...(callOptions !== undefined && { options: callOptions }),

@@ -16,7 +16,7 @@ export interface IsolatedRunOptions {
 /** Extra time for `finally` blocks, after the run's signal was aborted and its grace period is over. */
 const CLEANUP_MS = 1000
 /** One wait for a slot: too short to be recorded. */
-const NAP_MS = 500
+const HEARTBEAT_MS = 500
 
 type Stream = AsyncGenerator<Emission, unknown, void>
 
@@ -87,9 +87,9 @@ export class IsolatedRun implements Stream {
     const { slots, context } = this.#options
     const pendingSlot = slots.take(context.signal)
     for (;;) {
-      const nap = Promise.all([context.sleep(NAP_MS), pause(NAP_MS)])
-      nap.catch(() => {}) // awaited below, unless the slot is free first
-      const slot = await Promise.race([pendingSlot, nap.then(() => undefined)])
+      const heartbeatSleep = Promise.all([context.sleep(HEARTBEAT_MS), pause(HEARTBEAT_MS)])
+      heartbeatSleep.catch(() => {}) // awaited below, unless the slot is free first
+      const slot = await Promise.race([pendingSlot, heartbeatSleep.then(() => undefined)])
       if (slot !== undefined) return slot
     }
   }

@@ -276,7 +276,7 @@ describe('remote A2A: a server that violates the protocol', () => {
   })
 
   test.for([
-    ['refuses the card', () => ({ status: 403, body: 'no' }), 'upstream_http_error', 'answered 403: no'],
+    ['refuses the card', () => ({ status: 403, body: 'no' }), 'upstream_http_error', 'responded with status 403: no'],
     [
       'has a card of another kind',
       () => ({ body: '{"supportedInterfaces":[]}' }),

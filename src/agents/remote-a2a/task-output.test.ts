@@ -21,8 +21,8 @@ async function grown(updates: Iterable<TaskUpdate>): Promise<{ text: string; meg
   // The log keeps what it was given until its commit.
   const said: string[] = []
   for (const update of updates)
-    for (const news of assembly.add(update))
-      for (const event of output.add(news)) if (event.type === 'text.delta') said.push(event.data.text)
+    for (const fresh of assembly.add(update))
+      for (const event of output.add(fresh)) if (event.type === 'text.delta') said.push(event.data.text)
   const megabytes = (await heldMegabytes()) - before
   expect(output.output).toBeUndefined() // too long to be recorded again
   return { text: said.join(''), megabytes }
@@ -123,7 +123,7 @@ test('remote A2A: a result that is also in the history of its task is emitted on
     [...events].flatMap(({ type, data }) => (type === 'text.delta' ? [(data as { text: string }).text] : [])).join('')
   const assembly = new TaskAssembler()
   const output = new TaskOutput('run')
-  expect(textOf(updates.flatMap((update) => assembly.add(update).flatMap((news) => [...output.add(news)])))).toBe(
+  expect(textOf(updates.flatMap((update) => assembly.add(update).flatMap((fresh) => [...output.add(fresh)])))).toBe(
     'w0 w1 By the way.',
   )
   expect(textOf(new TaskOutput('run').add({ task }))).toBe('By the way.w0 w1 ')

@@ -128,15 +128,15 @@ export class TaskOutput {
 
   /** Emits what was never sent as a whole, after the last update. */
   *end(): Generator<Event> {
-    const held = [...this.#headless.values()].flat()
+    const buffered = [...this.#headless.values()].flat()
     this.#headless.clear()
-    for (const artifact of held)
+    for (const artifact of buffered)
       yield* this.#grow(artifact, this.#known(artifact), { more: textOf(artifact.parts), skip: 0, last: false })
   }
 
   *#chunk(artifact: Artifact, last: boolean): Generator<Event> {
-    const held = this.#headless.get(artifact.artifactId)
-    if (held !== undefined) return void held.push(artifact)
+    const buffered = this.#headless.get(artifact.artifactId)
+    if (buffered !== undefined) return void buffered.push(artifact)
     if (this.#isRejoined && !this.#artifacts.has(artifact.artifactId))
       return void this.#headless.set(artifact.artifactId, [artifact])
     yield* this.#grow(artifact, this.#known(artifact), { more: textOf(artifact.parts), skip: 0, last })

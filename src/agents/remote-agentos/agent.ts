@@ -122,14 +122,15 @@ async function* run(
   let ids: RunIds = chosen
   let after: number | undefined
   let replica: Replica | undefined
-  for (let turn = 1; turn <= LEGS_MAX; turn++) {
+  for (let legNumber = 1; legNumber <= LEGS_MAX; legNumber++) {
     let opened: RemoteEvents | undefined
     const sending = send
     const sent: SentRequest = await context.step(
       'send',
       async () => {
         await slot.acquire()
-        const receiver = context.attempt > 1 ? await receiverOf(settings, replica, context, ids, turn === 1) : undefined
+        const receiver =
+          context.attempt > 1 ? await receiverOf(settings, replica, context, ids, legNumber === 1) : undefined
         if (receiver !== undefined) return sentTo(pool, receiver, ids.run)
         const first = await open(settings, replica, context, sending)
         opened = first.events
@@ -143,7 +144,7 @@ async function* run(
     const current = ids
     const forget = onStop(context, 'cancel', () => client.cancel(current))
     try {
-      const runOutput = new RemoteRunOutput(`${context.runId}/${turn}`, ids.run, kind)
+      const runOutput = new RemoteRunOutput(`${context.runId}/${legNumber}`, ids.run, kind)
       const position = { ids, after, opened }
       const kept = recordedUpstream(settings.upstream, context)
       const { end, index }: LegEnd = await leg(

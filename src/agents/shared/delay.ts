@@ -1,11 +1,11 @@
 /** Abortable delay inside an agent; an abort rejects at once with the signal's reason. */
-import { setImmediate as nextTurn, setTimeout as timer } from 'node:timers/promises'
+import { setImmediate as nextTick, setTimeout as timer } from 'node:timers/promises'
 
 /** 0 waits for one tick of the event loop. */
 export async function delay(ms: number, signal?: AbortSignal): Promise<void> {
   try {
     if (ms > 0) await timer(ms, undefined, signal === undefined ? {} : { signal })
-    else await nextTurn()
+    else await nextTick()
   } finally {
     // Throws the signal's reason instead of the timer's AbortError.
     signal?.throwIfAborted()

@@ -41,7 +41,7 @@ type Settings = ChatUpstreamDefinition & typeof defaults
 
 /** Maximum requests per run with `recovery: 'retry'`, and maximum rounds of tool results. */
 const REQUESTS_MAX = 3
-const TURNS_MAX = 100
+const TOOL_ROUNDS_MAX = 100
 
 export function chatUpstream(definition: ChatUpstreamDefinition): Component {
   const { recovery = 'fail', assertAdmits = () => {} } = definition
@@ -62,13 +62,13 @@ async function* run(settings: Settings, input: unknown, context: RunContext): As
   if (settings.responses !== undefined && settings.recovery !== 'retry' && context.attempt > 1)
     throw new WorkError({ code: 'interrupted', message: 'the gateway was interrupted', retryable: true })
   let body = await chatBody(input, context, settings.sessionHeader !== undefined)
-  for (let turn = 1; turn <= TURNS_MAX; turn++) {
-    const output = yield* streamAnswer(settings, body, context, turn)
+  for (let round = 1; round <= TOOL_ROUNDS_MAX; round++) {
+    const output = yield* streamAnswer(settings, body, context, round)
     // A chat client executes the calls itself, and sends their results with its next request.
     if (output.calls.length === 0 || isForwarded(input)) return output.text === '' ? undefined : output.text
     body = { ...body, messages: [...body.messages, ...(await resultsOf(output, context))] }
   }
-  throw new Error(`the upstream requested tool results more than ${TURNS_MAX} times in one run`)
+  throw new Error(`the upstream requested tool results more than ${TOOL_ROUNDS_MAX} times in one run`)
 }
 
 /** Asks the caller for the results of its tools, and adds them to the conversation. */
@@ -92,10 +92,10 @@ async function* streamAnswer(
   settings: Settings,
   body: ChatBody,
   context: RunContext,
-  turn: number,
+  round: number,
 ): AsyncGenerator<Emission, ChatOutput, void> {
   for (let requests = 1; ; requests++) {
-    const output = new ChatOutput(`${context.runId}/${turn}`, settings.model)
+    const output = new ChatOutput(`${context.runId}/${round}`, settings.model)
     const attempt = (): AsyncGenerator<Emission, void, void> => streamOrFail(settings, body, output, context)
     try {
       if (settings.recovery === 'retry') await context.stage('request', attempt, { details: INTERNAL })

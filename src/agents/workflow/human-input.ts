@@ -42,7 +42,11 @@ export type ReviewResult =
   | { readonly action: 'edit'; readonly output: unknown }
   | { readonly action: 'reject'; readonly feedback?: string }
 
-export function review(asker: QuestionContext, { prompt, timeoutMs }: StepReview, details: object): Promise<ReviewResult> {
+export function review(
+  asker: QuestionContext,
+  { prompt, timeoutMs }: StepReview,
+  details: object,
+): Promise<ReviewResult> {
   const schema = oneOf(
     { enum: ['accept', 'reject'] },
     object({ action: { const: 'accept' } }, 'action'),

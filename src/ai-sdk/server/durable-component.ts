@@ -31,6 +31,7 @@ export const durableStreamComponent: Component = {
   async *run(_input, { metadata, signal }) {
     const makeChunks = takeSource(sources(), metadata[SOURCE])
     const reader = (await makeChunks(signal)).getReader()
+    // A source that cannot be cancelled must not keep the run from ending.
     signal.addEventListener('abort', () => void reader.cancel(signal.reason).catch(() => {}), { once: true })
     const tools: ToolNames = new Map()
     for (;;) {

@@ -3,7 +3,7 @@
 /** Maximum open streams. With the polling connection, this leaves one of six connections for other requests. */
 const STREAMS_MAX = 4
 /** How long the polling connection waits for events of one run. All runs without a stream share it, round-robin. */
-const TURN_MS = 1000
+const POLL_MS = 1000
 
 export class ConnectionSlots {
   readonly channel: BroadcastChannel
@@ -49,15 +49,15 @@ export class ConnectionSlots {
   }
 
   /**
-   * Runs `work` when it is this run's turn, for at most the given time. All other runs wait meanwhile, so it must not wait for
+   * Runs `work` when this run gets the read slot, for at most the given time. All other runs wait until then, so it must not wait for
    * anything else: no retry delay, no slow response.
    */
-  async turn<Result>(work: (ms: number) => Promise<Result>, signal: AbortSignal): Promise<Result> {
+  async poll<Result>(work: (ms: number) => Promise<Result>, signal: AbortSignal): Promise<Result> {
     const name = `${this.#name}:turn`
     return this.#locks.request(name, { signal }, async () => {
       const { pending = [] } = await this.#locks.query()
       const waiting = pending.filter((lock) => lock.name === name).length
-      return work(Math.floor(TURN_MS / (waiting + 1)))
+      return work(Math.floor(POLL_MS / (waiting + 1)))
     })
   }
 }

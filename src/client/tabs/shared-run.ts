@@ -21,9 +21,9 @@ interface ConnectionProblem {
 /** A reader waits longer than the idle timeout, so that the leader can detect a dead connection first. */
 const IDLE_TIMEOUTS = 1.5
 
-/** Timeout of a page that is read in turn: a slow response delays all runs that wait for their turn. */
-const TURN_IDLE_MS_MAX = 10_000
-const TURN_EVENTS_MAX = 200
+/** Timeout of a page that is read in the read slot: a slow response delays all runs that wait for the slot. */
+const PAGE_IDLE_MS_MAX = 10_000
+const PAGE_EVENTS_MAX = 200
 
 interface Reader {
   readonly inbox: Inbox
@@ -179,7 +179,7 @@ export class SharedRun {
         over = await this.#slots.stream(async () => {
           for await (const event of follow(this.#transport, position, options)) this.#send(event)
         })
-        if (!over) over = await this.#pollInTurn(position, options, backoff)
+        if (!over) over = await this.#pollInSlot(position, options, backoff)
       }
       if (over) await new Promise((resolve) => setTimeout(resolve, LINGER_MS))
     } catch (cause) {
@@ -189,10 +189,10 @@ export class SharedRun {
     }
   }
 
-  /** Reads one page when it is this run's turn; true if it contains the end. Waits out a failure after the turn. */
-  async #pollInTurn(position: Position, options: FollowOptions, backoff: Backoff): Promise<boolean> {
+  /** Reads one page when this run gets the read slot; true if it contains the end. Waits out a failure after it has left the slot. */
+  async #pollInSlot(position: Position, options: FollowOptions, backoff: Backoff): Promise<boolean> {
     try {
-      return await this.#slots.turn((ms) => this.#pollOnce(position, options, backoff, ms), options.signal!)
+      return await this.#slots.poll((ms) => this.#pollOnce(position, options, backoff, ms), options.signal!)
     } catch (cause) {
       if (mayContinue(cause, position, options)) return false
       if (!(cause instanceof ClientError) || !isTransient(cause)) throw cause
@@ -203,8 +203,8 @@ export class SharedRun {
 
   async #pollOnce(position: Position, options: FollowOptions, backoff: Backoff, ms: number): Promise<boolean> {
     const connection = new Connection(this.#transport, position, options, backoff)
-    const idleTimeoutMs = ms + Math.min(TURN_IDLE_MS_MAX, this.#transport.idleTimeoutMs / 4)
-    for await (const event of connection.page(ms, { limit: TURN_EVENTS_MAX, idleTimeoutMs })) {
+    const idleTimeoutMs = ms + Math.min(PAGE_IDLE_MS_MAX, this.#transport.idleTimeoutMs / 4)
+    for await (const event of connection.page(ms, { limit: PAGE_EVENTS_MAX, idleTimeoutMs })) {
       backoff.progress()
       this.#send(event)
       if (isLast(event)) return true

@@ -29,7 +29,7 @@ export class StorageQuota {
   readonly #maxDocuments: number
   readonly #usage: StoredUsage
   readonly #clock: Clock
-  readonly #held = new Map<string, Promise<OwnerUsageEstimate>>()
+  readonly #estimates = new Map<string, Promise<OwnerUsageEstimate>>()
 
   constructor(limits: Limits, usage: StoredUsage, clock: Clock) {
     this.#maxBytes = limits.maxStoredBytesPerPrincipal
@@ -44,32 +44,32 @@ export class StorageQuota {
 
   /** Throws `quota_exceeded` if the owner may not start another run. `bytes`: estimated size of what the start itself stores. */
   async admitRun(owner: string, bytes: number): Promise<void> {
-    const held = await this.#current(owner)
-    if (this.#isFullOfBytes(held)) throw this.#tooManyBytes(held)
-    held.bytes += RUN_BYTES + bytes
+    const estimate = await this.#current(owner)
+    if (this.#isFullOfBytes(estimate)) throw this.#tooManyBytes(estimate)
+    estimate.bytes += RUN_BYTES + bytes
   }
 
   /** Throws `quota_exceeded` if the owner may not write a document. A document may always be replaced by one that is not larger. */
   async admitDocument(owner: string, bytes: number, before: BodyBefore): Promise<void> {
-    const held = await this.#current(owner)
-    const known = this.#isFull(held) ? await before() : undefined
+    const estimate = await this.#current(owner)
+    const known = this.#isFull(estimate) ? await before() : undefined
     if (known !== undefined && bytes <= Buffer.byteLength(JSON.stringify(known.body))) return
-    if (this.#isFullOfBytes(held)) throw this.#tooManyBytes(held)
-    if (this.#isFullOfDocuments(held) && known === undefined) throw this.#tooManyDocuments(held)
+    if (this.#isFullOfBytes(estimate)) throw this.#tooManyBytes(estimate)
+    if (this.#isFullOfDocuments(estimate) && known === undefined) throw this.#tooManyDocuments(estimate)
     // Whether it replaces another document is known at the next measurement.
-    held.bytes += DOCUMENT_BYTES + bytes
-    if (known === undefined) held.documents++
+    estimate.bytes += DOCUMENT_BYTES + bytes
+    if (known === undefined) estimate.documents++
   }
 
   async #current(owner: string): Promise<OwnerUsageEstimate> {
-    const known = await this.#held.get(owner)
+    const known = await this.#estimates.get(owner)
     const freshMs = known !== undefined && this.#isNear(known) ? NEAR_MS : FRESH_MS
     if (known !== undefined && elapsedOf(this.#clock) - known.countedAt < freshMs) return known
     const counted = this.#count(owner)
-    this.#held.delete(owner)
-    this.#held.set(owner, counted)
-    if (this.#held.size > OWNERS_MAX) this.#held.delete(this.#held.keys().next().value!)
-    counted.catch(() => this.#held.delete(owner))
+    this.#estimates.delete(owner)
+    this.#estimates.set(owner, counted)
+    if (this.#estimates.size > OWNERS_MAX) this.#estimates.delete(this.#estimates.keys().next().value!)
+    counted.catch(() => this.#estimates.delete(owner))
     return counted
   }
 
@@ -83,8 +83,8 @@ export class StorageQuota {
     return isNear(bytes, this.#maxBytes) || isNear(documents, this.#maxDocuments)
   }
 
-  #isFull(held: OwnerUsageEstimate): boolean {
-    return this.#isFullOfBytes(held) || this.#isFullOfDocuments(held)
+  #isFull(estimate: OwnerUsageEstimate): boolean {
+    return this.#isFullOfBytes(estimate) || this.#isFullOfDocuments(estimate)
   }
 
   #isFullOfBytes({ bytes }: OwnerUsageEstimate): boolean {

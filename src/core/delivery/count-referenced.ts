@@ -10,18 +10,18 @@ export interface CountedSink {
 }
 
 /** `end`: called when the node needs the memory for others. Streams without a view are not charged. */
-export function countHeld(
+export function countReferenced(
   memory: ViewMemory,
   owner: string,
   sink: Sink,
   end: (error: HoldfastError) => void,
 ): CountedSink {
-  if (sink.held === undefined) return { sink, release: () => {} }
+  if (sink.referenced === undefined) return { sink, release: () => {} }
   const holder = memory.hold(owner, end)
-  return { sink: new HoldingSink(sink, holder), release: () => holder.release() }
+  return { sink: new CountingSink(sink, holder), release: () => holder.release() }
 }
 
-class HoldingSink implements Sink {
+class CountingSink implements Sink {
   readonly #sink: Sink
   readonly #holder: ViewHolder
 
@@ -36,9 +36,9 @@ class HoldingSink implements Sink {
 
   write(slice: Slice): boolean {
     const hasRoom = this.#sink.write(slice)
-    const { held } = this.#sink
+    const { referenced } = this.#sink
     // A closing slice ends the stream anyway.
-    if (held !== undefined && !slice.closed) this.#holder.update(held)
+    if (referenced !== undefined && !slice.closed) this.#holder.update(referenced)
     return hasRoom
   }
 

@@ -5,7 +5,7 @@
 import type { LoggedEvent } from '../model/event.ts'
 import { assertCount, decodedParts, ENVELOPE, ISO_CHARS, parseEnvelope, type Slice } from '../model/record.ts'
 import type { Projection, TextStretch } from '../ports/projection.ts'
-import { heldBytes } from './held-bytes.ts'
+import { retainedBytes } from './retained-bytes.ts'
 import { oncePerTick } from './tick-memo.ts'
 
 /** Consecutive events of a log. */
@@ -152,7 +152,7 @@ class BatchDraft implements FoldItems {
   }
 
   addEvent(event: LoggedEvent, chars: number): void {
-    this.bytes += heldBytes(event, chars, this.isAscii)
+    this.bytes += retainedBytes(event, chars, this.isAscii)
     this.#stretch = undefined
     this.items.push(event)
   }

@@ -7,7 +7,7 @@ import type { Limits } from '../model/limits.ts'
 import { localOwner } from '../model/principal.ts'
 import type { Clock } from '../ports/clock.ts'
 import { startTimer } from '../runtime/timer.ts'
-import type { HeldState, ViewHolder, ViewMemory } from './view-memory.ts'
+import type { ReferencedState, ViewHolder, ViewMemory } from './view-memory.ts'
 
 type FoldLimits = Pick<Limits, 'maxConcurrentFolds' | 'maxQueuedFolds' | 'foldQueueTimeoutMs' | 'retryDelayMs'>
 
@@ -172,7 +172,7 @@ export class Fold {
   }
 
   /** Throws if the fold holds too much memory. */
-  holds(state: HeldState): void {
+  retain(state: ReferencedState): void {
     this.#holder.update(state)
     this.#shed.signal.throwIfAborted()
   }

@@ -43,8 +43,8 @@ export async function* recordsAfter(
   for await (const slice of pagesAfter(store, run, after, bounds)) {
     const records = envelopeRecords(slice)
     for (let next = 0; next < records.length; next += bounds.atOnce) {
-      const turn = paceFolds()
-      if (turn !== undefined) await turn
+      const pause = paceFolds()
+      if (pause !== undefined) await pause
       yield records.slice(next, next + bounds.atOnce)
     }
   }
@@ -59,8 +59,8 @@ export async function* batchesAfter(
 ): AsyncGenerator<FoldBatch, void, void> {
   for await (const slice of pagesAfter(store, run, after, bounds))
     for (const batch of batchesOf(slice, run, bounds.atOnce)) {
-      const turn = paceFolds()
-      if (turn !== undefined) await turn
+      const pause = paceFolds()
+      if (pause !== undefined) await pause
       yield batch
     }
 }

@@ -5,7 +5,7 @@ import type { EventType, LoggedEvent } from '../model/event.ts'
 const TEXTS: ReadonlySet<EventType> = new Set(['text.delta', 'reasoning.delta', 'tool.drafted'])
 
 /** `isAscii`: every character takes one byte. */
-export function heldBytes(event: LoggedEvent, chars: number, isAscii: boolean): number {
+export function retainedBytes(event: LoggedEvent, chars: number, isAscii: boolean): number {
   const bytes = isAscii ? chars : 2 * chars
   return TEXTS.has(event.type) ? bytes : bytes + valueBytes(event.data)
 }

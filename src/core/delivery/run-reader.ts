@@ -10,7 +10,7 @@ import { isFinished } from '../model/run.ts'
 import type { NodeDeps } from '../ports/node-deps.ts'
 import type { Store } from '../ports/store.ts'
 import { shareEventLoop } from '../runtime/share-event-loop.ts'
-import { countHeld } from './count-held.ts'
+import { countReferenced } from './count-referenced.ts'
 import { nextRecord } from './next-record.ts'
 import { readCheckedLog } from './read-log.ts'
 import { SubscriptionRegistry } from './subscription-registry.ts'
@@ -35,17 +35,17 @@ export class RunReader {
   readonly #limits: Limits
   readonly #access: Access
   readonly #quotas: PrincipalQuotas
-  readonly #held: ViewMemory
+  readonly #viewMemory: ViewMemory
   readonly #subscriptions: SubscriptionRegistry
   readonly #closing = new AbortController()
 
-  constructor(parts: NodeDeps, access: Access, quotas: PrincipalQuotas, held: ViewMemory) {
+  constructor(parts: NodeDeps, access: Access, quotas: PrincipalQuotas, viewMemory: ViewMemory) {
     this.#parts = parts
     this.#store = parts.store
     this.#limits = parts.limits
     this.#access = access
     this.#quotas = quotas
-    this.#held = held
+    this.#viewMemory = viewMemory
     this.#subscriptions = new SubscriptionRegistry(parts.store, parts.limits, parts.clock)
   }
 
@@ -113,7 +113,7 @@ export class RunReader {
     const owner = limitedAs(principal)
     const closeStream = this.#quotas.openStream(owner)
     let subscription: Subscription | undefined
-    const counted = countHeld(this.#held, owner, sink, (error) => subscription?.fail(error))
+    const counted = countReferenced(this.#viewMemory, owner, sink, (error) => subscription?.fail(error))
     const release = (): void => {
       closeStream()
       counted.release()

@@ -12,7 +12,7 @@ import { paceFolds } from '../runtime/share-event-loop.ts'
 import type { RunStructure } from '../structure/run-structure.ts'
 import type { Fold } from './fold-queue.ts'
 import { isInLog, recordsAfter } from './follow-log.ts'
-import { heldBytes } from './held-bytes.ts'
+import { retainedBytes } from './retained-bytes.ts'
 import type { ViewCache } from './view-cache.ts'
 
 export interface StructureSnapshot {
@@ -101,14 +101,14 @@ export class SharedStructure {
       for (const { envelope, index, isAscii } of records) {
         const event = parseEnvelope(envelope, run.id, index)
         folded.structure.apply(event)
-        folded.bytes += heldBytes(event, envelope.length, isAscii)
+        folded.bytes += retainedBytes(event, envelope.length, isAscii)
         ;({ type } = event)
       }
       folded.last = { ...records.at(-1)!, type }
       folded.snapshot = undefined
       if (folded.bytes > maxBytes) throw this.#tooLarge()
       this.#parts.cache.charge(this, folded.bytes)
-      fold.holds({ view: this, sharedBytes: 0, ownBytes: folded.bytes })
+      fold.retain({ view: this, sharedBytes: 0, ownBytes: folded.bytes })
     }
   }
 
@@ -122,8 +122,8 @@ export class SharedStructure {
       charsLeft -= text.length + 1
       if (charsLeft < 0) throw this.#tooLarge()
       encoded.push(text)
-      const turn = encoded.length % AT_ONCE === 0 ? paceFolds() : undefined
-      if (turn !== undefined) await turn
+      const pause = encoded.length % AT_ONCE === 0 ? paceFolds() : undefined
+      if (pause !== undefined) await pause
     }
     const json = `${head},"entries":[${encoded.join(',')}]}`
     return { last, json, ended: isFinished(structure.lifecycle.status) }

@@ -12,7 +12,7 @@ import { shareEventLoop } from '../runtime/share-event-loop.ts'
 import { type FoldBatch, foldBatch, itemsOf } from './fold-batches.ts'
 import type { Fold } from './fold-queue.ts'
 import { batchesAfter, isInLog, recordsAfter } from './follow-log.ts'
-import { heldBytes } from './held-bytes.ts'
+import { retainedBytes } from './retained-bytes.ts'
 import { readCheckedLog } from './read-log.ts'
 import { oncePerTick } from './tick-memo.ts'
 import type { ViewCache, ViewKind } from './view-cache.ts'
@@ -194,10 +194,10 @@ export class SharedView<State, Frame> {
       for (const { envelope, index, isAscii } of records) {
         const event = parseEnvelope(envelope, run.id, index)
         at = kind.projection.apply(at, event).state
-        ownBytes += heldBytes(event, envelope.length, isAscii)
+        ownBytes += retainedBytes(event, envelope.length, isAscii)
         yield { index, after: at }
       }
-      fold.holds({ view: this, sharedBytes, ownBytes })
+      fold.retain({ view: this, sharedBytes, ownBytes })
     }
   }
 
@@ -213,7 +213,7 @@ export class SharedView<State, Frame> {
         if (slice === undefined) return
         yield position.take(slice)
         if (slice.closed) return
-        fold.holds(position.held)
+        fold.retain(position.referenced)
         await fold.proceed()
       }
     } finally {
@@ -250,7 +250,7 @@ export class SharedView<State, Frame> {
       if (at.bytes > Math.max(limits.maxViewBytes, limits.maxFoldBytes)) throw logTooLarge(run.id)
       this.#extend(at)
       if (!this.#charge(CHARGED_BYTES)) continue
-      fold.holds({ view: this, sharedBytes: at.bytes, ownBytes: 0 })
+      fold.retain({ view: this, sharedBytes: at.bytes, ownBytes: 0 })
     }
     this.#charge(0)
     return at

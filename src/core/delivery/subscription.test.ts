@@ -567,15 +567,15 @@ function repeating(listener: HintListener): HintListener {
   }
 }
 
-/** Hints of one turn come last first. */
+/** Hints of one tick come last first. */
 function reversing(listener: HintListener): HintListener {
-  let turn: Hint[] = []
+  let tick: Hint[] = []
   return (hint) => {
-    turn.push(hint)
-    if (turn.length > 1) return
+    tick.push(hint)
+    if (tick.length > 1) return
     clock.startTimer(() => {
-      for (const each of turn.toReversed()) listener(each)
-      turn = []
+      for (const each of tick.toReversed()) listener(each)
+      tick = []
     }, 2)
   }
 }

@@ -7,7 +7,7 @@ import type { RunReads } from './run-reads.ts'
 import { shareEventLoop } from '../runtime/share-event-loop.ts'
 import { lastMark, lastOf, sliceAfter, sliceBefore, type Slice } from '../model/record.ts'
 import type { Hint } from '../ports/store.ts'
-import type { HeldState } from './view-memory.ts'
+import type { ReferencedState } from './view-memory.ts'
 
 /** A page smaller than this share of the maximum was most likely the last one. */
 const FULL_PAGE_SHARE = 0.5
@@ -19,7 +19,7 @@ export interface Sink {
   /** The sink forwards records unchanged, so a large slice costs it no more time than a small one. */
   readonly copiesRecords?: boolean
   /** View state that the sink references now. */
-  readonly held?: HeldState | undefined
+  readonly referenced?: ReferencedState | undefined
   /** Whether part of the last slice is unsent: the sink sends it before it calls `resume`. */
   readonly hasUnsent?: boolean
   /** Accepts a slice. Returns false if it has no room for another until `resume` is called. */

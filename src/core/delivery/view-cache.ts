@@ -33,7 +33,7 @@ const VIEW_BYTES = 4096
 
 export class ViewCache {
   /** Memory of streams and folds, which is not in the cache. */
-  readonly held: ViewMemory
+  readonly memory: ViewMemory
   readonly folds: FoldQueue
   readonly #parts: { readonly store: Store; readonly limits: Limits; readonly cache: ViewCache }
   /** All views in use. Subscribers keep theirs alive, even if its checkpoints were evicted. */
@@ -46,8 +46,8 @@ export class ViewCache {
   #bytes = 0
 
   constructor(store: Store, limits: Limits, clock?: Clock) {
-    this.held = new ViewMemory(limits)
-    this.folds = new FoldQueue(limits, this.held, clock)
+    this.memory = new ViewMemory(limits)
+    this.folds = new FoldQueue(limits, this.memory, clock)
     this.#parts = { store, limits, cache: this }
   }
 

@@ -6,7 +6,7 @@ import { HoldfastError } from '../model/errors.ts'
 import type { Limits } from '../model/limits.ts'
 
 /** View state that a subscriber references, in estimated bytes. */
-export interface HeldState {
+export interface ReferencedState {
   /** Subscribers with the same view share `sharedBytes`. */
   readonly view: object
   readonly sharedBytes: number
@@ -46,7 +46,7 @@ export class ViewMemory {
     return holder
   }
 
-  #update(holder: ViewHolder, state: HeldState): void {
+  #update(holder: ViewHolder, state: ReferencedState): void {
     if (!this.#holders.has(holder)) return
     const before = holder.state
     if (before?.view !== state.view) {
@@ -73,7 +73,7 @@ export class ViewMemory {
     else shared.holders++
   }
 
-  #leave(state: HeldState | undefined): void {
+  #leave(state: ReferencedState | undefined): void {
     const shared = state === undefined ? undefined : this.#shared.get(state.view)
     if (shared === undefined || --shared.holders > 0) return
     this.#bytes -= shared.bytes
@@ -126,7 +126,7 @@ export class ViewMemory {
 }
 
 interface HolderActions {
-  readonly update: (state: HeldState) => void
+  readonly update: (state: ReferencedState) => void
   readonly release: () => void
   readonly end: EndHolder
 }
@@ -135,7 +135,7 @@ interface HolderActions {
 export class ViewHolder {
   readonly owner: string
   /** Set by `ViewMemory`. */
-  state: HeldState | undefined
+  state: ReferencedState | undefined
   readonly #actions: HolderActions
 
   constructor(owner: string, actions: HolderActions) {
@@ -144,7 +144,7 @@ export class ViewHolder {
   }
 
   /** May end this holder or others. */
-  update(state: HeldState): void {
+  update(state: ReferencedState): void {
     this.#actions.update(state)
   }
 

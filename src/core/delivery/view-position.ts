@@ -2,7 +2,7 @@
 import type { Slice } from '../model/record.ts'
 import type { Checkpoint, SharedView } from './shared-view.ts'
 import type { ViewStep } from './view-step.ts'
-import type { HeldState } from './view-memory.ts'
+import type { ReferencedState } from './view-memory.ts'
 
 export class ViewPosition<State, Frame> {
   readonly #view: SharedView<State, Frame>
@@ -19,7 +19,7 @@ export class ViewPosition<State, Frame> {
     return this.#at
   }
 
-  get held(): HeldState {
+  get referenced(): ReferencedState {
     const ownBytes = this.#ownBytes
     return { view: this.#view, sharedBytes: this.#at.bytes - ownBytes, ownBytes }
   }

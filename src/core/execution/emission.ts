@@ -22,7 +22,7 @@ export class EncodedEvent {
 /** Emissions that are appended together. */
 export interface EncodedBatch {
   readonly events: readonly EncodedEvent[]
-  /** Of a part that is already logged, only the rest is appended. */
+  /** If part of the batch is already logged, only the remaining events are appended. */
   readonly isSnapshot: boolean
 }
 

@@ -87,7 +87,7 @@ export async function perform<Result>(
   const own: Enclosure = { ledger: host.ledger, ref, outer: enclosure, isRevisited: false }
   const requested = { kind: work.identity.kind, name: work.identity.name }
   try {
-    if (record === undefined && host.replayBarrier.isHolding) {
+    if (record === undefined && host.replayBarrier.isBlocking) {
       const isRepeat = host.ledger.isRepeat(work.identity)
       if (!isRepeat || !isRepeatable)
         await host.replayBarrier.admit({ requested, enclosure, signal, instead, isRepeat })

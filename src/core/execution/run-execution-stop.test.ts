@@ -1,5 +1,5 @@
 /** How a run is ended from outside: by a stop, a deadline, an idle bound. */
-import { setImmediate as turn } from 'node:timers/promises'
+import { setImmediate as nextTick } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { ManualClock, settle } from '../../../test/support/manual-clock.ts'
 import { aborted, openNode, subject, type TestNode, textOf, typesOf } from '../../../test/support/node.ts'
@@ -245,7 +245,7 @@ describe('[RUN-2] [RUN-3] a stopped run ends as cancelled', () => {
           subject(async function* (_, { runId: run }) {
             yield '.'
             const stopping = left === 0 ? undefined : node.stop(run)
-            for (let turns = 0; turns < left - 1; turns++) await turn()
+            for (let ticks = 0; ticks < left - 1; ticks++) await nextTick()
             void stopping
           }),
         ],
@@ -329,7 +329,7 @@ describe('[RUN-1] a run that takes too long fails', () => {
   test('a run that emits something now and then does not time out', async () => {
     const talking = (clock: ManualClock): Component['run'] =>
       async function* () {
-        for (let turns = 0; turns < 6; turns++) {
+        for (let ticks = 0; ticks < 6; ticks++) {
           await passed(clock, 1999)
           yield '.'
         }

@@ -32,14 +32,14 @@ test('an upstream’s event and what is derived from it are one append, so that 
   store.writer = (...args) => {
     const opened = writer(...args)
     const append = opened.append.bind(opened)
-    let turn: string[] | undefined
+    let batch: string[] | undefined
     opened.append = (record, change?: never) => {
-      if (turn === undefined) {
-        turn = []
-        commits.push(turn)
-        queueMicrotask(() => (turn = undefined))
+      if (batch === undefined) {
+        batch = []
+        commits.push(batch)
+        queueMicrotask(() => (batch = undefined))
       }
-      turn.push(/"type":"([^"]+)"/.exec(record)![1]!)
+      batch.push(/"type":"([^"]+)"/.exec(record)![1]!)
       append(record, change)
     }
     return opened
@@ -234,27 +234,35 @@ describe('[RUN-5] after a crash, an upstream that repeats its text as a whole', 
     expect(standing(log)).toEqual(['piece', 'piece', 'a "b"', 'piece', '\n', 'snapshot', 'd'])
   })
 
-  describe('two texts that came in turns', () => {
+  describe('two interleaved texts', () => {
     const begin = (message: string): Event => createEvent('text.started', { message })
     const end = (message: string): Event => createEvent('text.completed', { message })
     const delta = (message: string, text: string): Event => createEvent('text.delta', { text, message })
-    const turns = [begin('m'), delta('m', 'a'), begin('n'), delta('n', 'x'), delta('m', 'b'), end('m'), delta('n', 'y')]
+    const interleaved = [
+      begin('m'),
+      delta('m', 'a'),
+      begin('n'),
+      delta('n', 'x'),
+      delta('m', 'b'),
+      end('m'),
+      delta('n', 'y'),
+    ]
 
     test('each gets only what the log lacks of it, and nothing is retracted', async () => {
-      const log = await rejoined(turns, [begin('m'), delta('m', 'ab'), begin('n'), delta('n', 'xyz'), begin('o')])
+      const log = await rejoined(interleaved, [begin('m'), delta('m', 'ab'), begin('n'), delta('n', 'xyz'), begin('o')])
       expect(typesOf(log)).not.toContain('attempt.discarded')
       expect(standing(log).filter((each) => each !== 'piece')).toEqual(['a', 'x', 'b', 'y', 'snapshot', 'z'])
       expect(log.filter(({ type }) => type === 'text.started')).toHaveLength(3)
     })
 
     test('the text of one that differs is retracted', async () => {
-      const log = await rejoined(turns, [begin('m'), delta('m', 'ab'), begin('n'), delta('n', 'xq')])
+      const log = await rejoined(interleaved, [begin('m'), delta('m', 'ab'), begin('n'), delta('n', 'xq')])
       expect(typesOf(log)).toContain('attempt.discarded')
       expect(standing(log).filter((each) => each !== 'piece')).toEqual(['a', 'snapshot', 'b', 'xq'])
     })
 
     test('a text that the snapshot lacks is retracted', async () => {
-      const log = await rejoined(turns, [begin('m'), delta('m', 'ab')])
+      const log = await rejoined(interleaved, [begin('m'), delta('m', 'ab')])
       expect(typesOf(log)).toContain('attempt.discarded')
       expect(standing(log).filter((each) => each !== 'piece')).toEqual(['a', 'snapshot', 'b'])
     })

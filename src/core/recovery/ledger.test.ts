@@ -30,17 +30,17 @@ test('ledger: the records of a long log are sorted in slices that yield the even
   let now = performance.now()
   const clock = vi.spyOn(performance, 'now').mockImplementation(() => ++now)
   onTestFinished(() => clock.mockRestore())
-  let turns = 0
+  let ticks = 0
   let isOver = false
-  const turn = (): void => {
-    turns++
-    if (!isOver) setImmediate(turn)
+  const tick = (): void => {
+    ticks++
+    if (!isOver) setImmediate(tick)
   }
-  setImmediate(turn)
+  setImmediate(tick)
   const ledger = await Ledger.of(steps(), [])
   isOver = true
   expect(ledger.isBehind).toBe(true)
-  expect(turns).toBeGreaterThan(2)
+  expect(ticks).toBeGreaterThan(2)
 })
 
 test('ledger: held work looks at each record once, however many are requested meanwhile', async () => {

@@ -108,7 +108,7 @@ function runResumed(runAnswers: RunAnswers, component: Component): Extract<Event
   return { type: 'run.resumed', data: { ...runAnswers, ...versionOf(component) } }
 }
 
-/** `run.started` of the next attempt. A component that starts afresh first retracts the last attempt. */
+/** `run.started` of the next attempt. A component that restarts first retracts the last attempt. */
 function startEvents(run: Run, component: Component, { isAnswered, suspect, recording }: ExaminedClaim): Event[] {
   const discardsLastAttempt = run.status === 'running' && component.recovery === 'retry' && !isAnswered
   const started: Event = {

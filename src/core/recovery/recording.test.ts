@@ -7,11 +7,11 @@ import { replaceEventLoop } from '../runtime/event-loop-tick.ts'
 import { RecordingReader } from './recording.ts'
 
 /** An event loop on which every look at the clock takes a millisecond; the rest takes no time. */
-function countingLoop(): { readonly looks: number; readonly turns: number } {
-  const counts = { looks: 0, turns: 0 }
+function countingLoop(): { readonly looks: number; readonly ticks: number } {
+  const counts = { looks: 0, ticks: 0 }
   const restore = replaceEventLoop({
     now: () => ++counts.looks,
-    defer: (act) => void setImmediate(() => (counts.turns++, act())),
+    defer: (act) => void setImmediate(() => (counts.ticks++, act())),
     soon: (act) => void setTimeout(act, 0),
   })
   onTestFinished(restore)
@@ -33,11 +33,11 @@ test.each([
     await runWriter.flush()
     const counts = countingLoop()
     const reader = await RecordingReader.read(store, 'run_1', events + 2, Infinity)
-    const { looks, turns } = { ...counts }
+    const { looks, ticks } = { ...counts }
     expect((await reader.recording()).output.get('')!.emitted.length).toBe(events)
     expect(looks).toBeGreaterThanOrEqual(events / recordsPerLook)
     // A slice has 10 ms: at most ten looks.
-    expect(turns).toBeGreaterThanOrEqual(Math.floor(looks / 11))
+    expect(ticks).toBeGreaterThanOrEqual(Math.floor(looks / 11))
   },
 )
 

@@ -7,7 +7,7 @@ import { hangAtFirst, recovered, ManualWorld, recovering, World } from '../../..
 import type { Component, Emission, RunContext } from '../ports/component.ts'
 import type { LoggedEvent } from '../model/event.ts'
 
-function eventLoopTurn(): Promise<void> {
+function nextTick(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }
 
@@ -171,7 +171,7 @@ describe('[RUN-5] a recorded result is matched to the call with its input', () =
           await hangAtFirst(context)
           const receipt = await charge(context, 'alice')
           const held = charge(context, 'carol')
-          await eventLoopTurn()
+          await nextTick()
           secondWaits.open()
           return [receipt, await held]
         }

@@ -43,8 +43,8 @@ export class ReplayBarrier {
   readonly #replacing = new Set<() => WorkRecord | undefined>()
   #deciding: Promise<void> | undefined
   /** Waiting requests that repeat a record, and the number released so far. */
-  #repeatsHeld = 0
-  #repeatsLetGo = 0
+  #repeatsBlocked = 0
+  #repeatsReleased = 0
 
   constructor(options: ReplayBarrierOptions) {
     this.#ledger = options.ledger
@@ -52,16 +52,16 @@ export class ReplayBarrier {
   }
 
   /** Whether new work must call `admit`: recorded work is missing, or a divergence is being decided. */
-  get isHolding(): boolean {
+  get isBlocking(): boolean {
     return this.#ledger.isBehind || this.#deciding !== undefined
   }
 
   /** Resolves when work that is not logged may start. */
-  async admit(held: HeldWork): Promise<void> {
-    const { instead } = held
+  async admit(work: BlockedWork): Promise<void> {
+    const { instead } = work
     if (instead !== undefined) this.#replacing.add(instead)
     try {
-      await this.#hold(this.#ledger.firstMissing(), held)
+      await this.#block(this.#ledger.firstMissing(), work)
     } finally {
       if (instead !== undefined) this.#replacing.delete(instead)
     }
@@ -74,9 +74,9 @@ export class ReplayBarrier {
     enclosure: Enclosure | undefined,
     signal: AbortSignal,
   ): Promise<void> {
-    if (!this.isHolding) return
+    if (!this.isBlocking) return
     const isBelow = (record: WorkRecord): boolean => ref === undefined || this.#ledger.isBelow(record, ref)
-    await this.#hold(this.#ledger.firstMissing(isBelow), { requested, enclosure, signal })
+    await this.#block(this.#ledger.firstMissing(isBelow), { requested, enclosure, signal })
   }
 
   /** Marks interrupted work as being repeated, until the returned function is called. */
@@ -85,17 +85,17 @@ export class ReplayBarrier {
     return () => this.#redone.delete(ref)
   }
 
-  async #hold(missing: () => WorkRecord | undefined, held: HeldWork): Promise<void> {
+  async #block(missing: () => WorkRecord | undefined, work: BlockedWork): Promise<void> {
     for (;;) {
       while (this.#deciding !== undefined) await this.#deciding
       if (missing() === undefined) return
-      await this.#waitAs(missing, held)
+      await this.#waitAs(missing, work)
       const record = missing()
       if (record === undefined || this.#deciding !== undefined) continue
-      if (held.isRepeat === true) return void this.#repeatsLetGo++
+      if (work.isRepeat === true) return void this.#repeatsReleased++
       const replaced = this.#replaced()
       if (replaced !== undefined) this.#ledger.pass(replaced)
-      else await this.#diverge(record, held.requested)
+      else await this.#diverge(record, work.requested)
     }
   }
 
@@ -108,26 +108,27 @@ export class ReplayBarrier {
     return undefined
   }
 
-  async #waitAs(missing: () => WorkRecord | undefined, held: HeldWork): Promise<void> {
-    if (held.isRepeat !== true) return this.#wait(missing, held)
-    this.#repeatsHeld++
+  async #waitAs(missing: () => WorkRecord | undefined, work: BlockedWork): Promise<void> {
+    if (work.isRepeat !== true) return this.#wait(missing, work)
+    this.#repeatsBlocked++
     try {
-      await this.#wait(missing, held)
+      await this.#wait(missing, work)
     } finally {
-      this.#repeatsHeld--
+      this.#repeatsBlocked--
     }
   }
 
   /** Resolves when nothing is missing, or when no recorded work was requested during the wait. */
-  #wait(missing: () => WorkRecord | undefined, { enclosure, signal, isRepeat }: HeldWork): Promise<void> {
+  #wait(missing: () => WorkRecord | undefined, { enclosure, signal, isRepeat }: BlockedWork): Promise<void> {
     signal.throwIfAborted()
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     let stopTimer: () => void
     const start = (): void => {
       const { changes } = this.#ledger
-      const letGo = this.#repeatsLetGo
+      const released = this.#repeatsReleased
       // Missing work may come after a repeated request, so repeated requests are released first.
-      const isAfterRepeat = (): boolean => isRepeat !== true && (this.#repeatsHeld > 0 || letGo !== this.#repeatsLetGo)
+      const isAfterRepeat = (): boolean =>
+        isRepeat !== true && (this.#repeatsBlocked > 0 || released !== this.#repeatsReleased)
       const expired = (): void =>
         changes !== this.#ledger.changes || isAfterRepeat() || this.#isComing(enclosure) ? start() : resolve()
       stopTimer = startTimer(expired, this.#options.waitMs, this.#options.clock)
@@ -160,7 +161,7 @@ export class ReplayBarrier {
 }
 
 /** Work that waits for the replay. */
-interface HeldWork {
+interface BlockedWork {
   readonly requested: RequestedWork
   readonly enclosure: Enclosure | undefined
   readonly signal: AbortSignal

@@ -47,7 +47,7 @@ describe('redaction of a run', () => {
       },
     ],
     [
-      'text of two messages that come in turns',
+      'interleaved texts of two messages',
       async function* () {
         for (const at of [0, 1] as const)
           for (const message of ['m1', 'm2']) yield createEvent('text.delta', { text: half(at), message })

@@ -27,7 +27,7 @@ describe.each([
     const component = subject(
       async function* () {
         yield 'a'
-        for (let turn = 0; turn < 20; turn++) {
+        for (let round = 0; round < 20; round++) {
           // Unlike a sleep of the run, which suspends both timeouts.
           await new Promise<void>((resolve) => clock.startTimer(resolve, 20))
           yield '.'

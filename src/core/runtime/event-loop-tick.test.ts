@@ -1,4 +1,4 @@
-import { setImmediate as turn, setTimeout as wait } from 'node:timers/promises'
+import { setImmediate as nextTick, setTimeout as wait } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { eventLoopTick } from './event-loop-tick.ts'
 
@@ -9,11 +9,11 @@ test('event loop tick: code that never yields stays in one tick, however long it
 })
 
 test.each([
-  ['an immediate', () => turn()],
+  ['an immediate', () => nextTick()],
   ['a timer', () => wait(5)],
 ])('event loop tick: code that awaited %s is in another tick', async (_, rest) => {
   const before = eventLoopTick()
   await rest()
-  await turn() // an immediate of this very turn may have come first
+  await nextTick() // an immediate of this very tick may have come first
   expect(eventLoopTick()).toBeGreaterThan(before)
 })

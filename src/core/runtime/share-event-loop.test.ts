@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as nextTick } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { paceRequests, shareEventLoop } from './share-event-loop.ts'
 
@@ -8,12 +8,12 @@ function workMs(ms: number): void {
 }
 
 test('shareEventLoop: a loop within its time slice continues at once', async () => {
-  await nextTurn()
+  await nextTick()
   expect(shareEventLoop()).toBeUndefined()
 })
 
 test('shareEventLoop: a loop beyond its time slice yields to other work', async () => {
-  await nextTurn()
+  await nextTick()
   void shareEventLoop()
   workMs(20)
   let served = 0
@@ -22,8 +22,8 @@ test('shareEventLoop: a loop beyond its time slice yields to other work', async 
   expect(waiting).toBeInstanceOf(Promise)
   await waiting
   expect(served).toBe(1)
-  await nextTurn()
-  expect(shareEventLoop(), 'a new turn has its whole time').toBeUndefined()
+  await nextTick()
+  expect(shareEventLoop(), 'a new tick has its whole time').toBeUndefined()
 })
 
 test('shareEventLoop: concurrent loops alternate', async () => {
@@ -35,7 +35,7 @@ test('shareEventLoop: concurrent loops alternate', async () => {
       await shareEventLoop()
     }
   }
-  await nextTurn()
+  await nextTick()
   void shareEventLoop()
   await Promise.all([loop('a'), loop('b'), loop('c')])
   expect(order.join('')).toBe('abcabcabc')
@@ -44,12 +44,12 @@ test('shareEventLoop: concurrent loops alternate', async () => {
 test('paceRequests: the requests of a burst are handled in order, and other work in between', async () => {
   const order: string[] = []
   const request = async (name: string): Promise<void> => {
-    const turn = paceRequests()
-    if (turn !== undefined) await turn
+    const pause = paceRequests()
+    if (pause !== undefined) await pause
     workMs(5)
     order.push(name)
   }
-  await nextTurn()
+  await nextTick()
   const all = ['a', 'b', 'c'].map(request)
   setImmediate(() => order.push('other work'))
   await Promise.all(all)

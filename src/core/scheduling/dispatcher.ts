@@ -35,9 +35,9 @@ export class Dispatcher {
       worker: this.worker,
       components: () => (deps.limits.maxConcurrentRuns === 0 ? [] : deps.registry.list().map(({ id }) => id)),
       executing: () => this.#executions.current(),
-      renewed: (held, before) => {
-        this.#abandoned.noteStrays(held)
-        this.#executions.renewed(held, before)
+      renewed: (leases, before) => {
+        this.#abandoned.noteStrays(leases)
+        this.#executions.renewed(leases, before)
       },
     })
     const shared = { ...deps, worker: this.worker, executions: this.#executions, leases: this.#leases }

@@ -131,10 +131,10 @@ describe('leases', () => {
         if (renewals !== 'the next') return store.renew(...parameters)
         renewals = 'no more'
         await isPaused.promise // sent again, as it is when a connection breaks: the run is paused and nobody's by now
-        const held = await store.renew(...parameters)
+        const leases = await store.renew(...parameters)
         await isAnswered.promise
         setTimeout(() => isTold.resolve(), 0)
-        return held
+        return leases
       },
     })
     const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]

@@ -14,7 +14,7 @@ export interface LeaseKeeperOptions extends Pick<NodeDeps, 'store' | 'limits' | 
   readonly components: () => readonly string[]
   readonly executing: () => Executions
   /** A renewal succeeded. `before`: the executions when it was sent; the response may be older than the current ones. */
-  readonly renewed: (held: readonly LeasedRun[], before: Executions) => void
+  readonly renewed: (leases: readonly LeasedRun[], before: Executions) => void
 }
 
 /** A failed renewal is retried within this fraction of a lease. */
@@ -63,9 +63,9 @@ export class LeaseKeeper {
     const sentAt = this.#elapsed()
     let delayMs: number
     try {
-      const held = await store.renew(worker, limits.leaseMs, components())
+      const leases = await store.renew(worker, limits.leaseMs, components())
       this.#gap.renewed(sentAt, this.#elapsed())
-      renewed(held, before)
+      renewed(leases, before)
       delayMs = Math.max(sentAt + this.#intervalMs - this.#elapsed(), 0)
     } catch (cause) {
       logger.warn({ err: cause }, 'failed to renew leases')

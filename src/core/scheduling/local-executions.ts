@@ -130,15 +130,15 @@ export class LocalExecutions {
     return this.#contain([claimed])
   }
 
-  /** Keeps the slot of a claimed run that was interrupted, until `containHeld`. Returns false if the run may execute at once. */
-  holdIfInterrupted(claimed: StoredRun): boolean {
+  /** Reserves the slot of a claimed run that was interrupted, until `containInterrupted`. Returns false if the run may execute immediately. */
+  reserveIfInterrupted(claimed: StoredRun): boolean {
     if (!this.#mayBeSuspect(claimed)) return false
     this.#starting.add(claimed.run.id)
     return true
   }
 
   /** Hands runs that were interrupted together to the crash-loop containment. */
-  async containHeld(interrupted: readonly StoredRun[]): Promise<void> {
+  async containInterrupted(interrupted: readonly StoredRun[]): Promise<void> {
     for (const { run } of interrupted) this.#starting.delete(run.id)
     await this.#contain(interrupted)
   }
@@ -159,9 +159,9 @@ export class LocalExecutions {
   }
 
   /** Carries out stops, and drops executions that lost their lease: only if the lost epoch is their current one (LOG-4). */
-  renewed(held: readonly LeasedRun[], before: Executions): void {
+  renewed(leases: readonly LeasedRun[], before: Executions): void {
     void this.#givenUp.release()
-    const found = new Map(held.map((run) => [run.id, run]))
+    const found = new Map(leases.map((run) => [run.id, run]))
     for (const [id, { epoch, durable }] of before) {
       const execution = this.#executions.get(id)
       if (execution === undefined || execution.epoch !== epoch || execution.isPausing) continue

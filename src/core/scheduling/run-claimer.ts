@@ -110,7 +110,7 @@ export class RunClaimer {
         }
       }
     } finally {
-      await this.#options.executions.containHeld(interrupted)
+      await this.#options.executions.containInterrupted(interrupted)
     }
     return taken
   }
@@ -130,7 +130,7 @@ export class RunClaimer {
     try {
       const claimed = await store.claim(id, worker, limits.leaseMs, { takeover: leases.mayTakeOver })
       if (claimed === undefined) return false
-      if (executions.holdIfInterrupted(claimed)) interrupted.push(claimed)
+      if (executions.reserveIfInterrupted(claimed)) interrupted.push(claimed)
       else void executions.executeOrLog(claimed)
       return true
     } finally {

@@ -137,8 +137,8 @@ test('[RUN-1] an idle run whose log lost its end in a failover is given up and r
   // What a replica answers that was promoted before it had received the last event.
   const store = overriding(kept, {
     renew: async (...parameters) => {
-      const held = await kept.renew(...parameters)
-      return isBehind ? held.map((run) => ({ ...run, next: run.next - 1 })) : held
+      const leases = await kept.renew(...parameters)
+      return isBehind ? leases.map((run) => ({ ...run, next: run.next - 1 })) : leases
     },
   })
   const node = openNode({ components: [silentAtFirst], store })

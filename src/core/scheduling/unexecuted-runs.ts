@@ -37,9 +37,9 @@ export class UnexecutedRuns {
   }
 
   /** Releases leases without an execution at two consecutive renewals: a failed request left them. */
-  noteStrays(held: readonly LeasedRun[]): void {
+  noteStrays(leases: readonly LeasedRun[]): void {
     const { executions } = this.#options
-    const idle = held.filter(({ id }) => !executions.has(id) && !executions.gaveUp(id))
+    const idle = leases.filter(({ id }) => !executions.has(id) && !executions.gaveUp(id))
     this.#strays = idle.filter(({ id, epoch }) => this.#idle.get(id) === epoch)
     this.#idle = new Map(idle.map(({ id, epoch }) => [id, epoch]))
   }

@@ -6,13 +6,13 @@ import { elapsedOf } from '../ports/clock.ts'
 import type { NodeDeps } from '../ports/node-deps.ts'
 
 /** Number of checks per timeout. */
-const LOOKS = 60
+const CHECKS_PER_TIMEOUT = 60
 
 export class UnservedComponents {
   readonly #deps: Pick<NodeDeps, 'store' | 'limits' | 'clock'>
   /** When each component was first found without a node that serves it. */
   #since = new Map<string, number>()
-  #nextLook = 0
+  #nextCheckAt = 0
 
   constructor(deps: Pick<NodeDeps, 'store' | 'limits' | 'clock'>) {
     this.#deps = deps
@@ -22,8 +22,8 @@ export class UnservedComponents {
   async due(): Promise<readonly string[]> {
     const { store, limits, clock } = this.#deps
     const now = elapsedOf(clock)
-    if (now < this.#nextLook) return []
-    this.#nextLook = now + limits.unservedTimeoutMs / LOOKS
+    if (now < this.#nextCheckAt) return []
+    this.#nextCheckAt = now + limits.unservedTimeoutMs / CHECKS_PER_TIMEOUT
     const components = await store.unserved()
     this.#since = new Map(components.map((component) => [component, this.#since.get(component) ?? now]))
     return components.filter((component) => now - this.#since.get(component)! >= limits.unservedTimeoutMs)

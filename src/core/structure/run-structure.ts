@@ -20,7 +20,7 @@ import {
 import { BREAKS, BREAKS_ALL } from './text-breaks.ts'
 import { type Delta, type TextEntry, TextFold } from './texts.ts'
 import { UsageFold } from './usage.ts'
-import { callerOf, WorkFold } from './work.ts'
+import { callingActorOf, WorkFold } from './work.ts'
 
 /** Options of `RunStructure`. */
 export interface StructureOptions {
@@ -241,7 +241,7 @@ export class RunStructure {
     if (BREAKS_ALL.has(event.type)) {
       this.#closeText('')
       for (const whose of this.actors.keys()) this.#closeText(whose)
-    } else if (event.type === 'actor.started') this.#closeText(callerOf(event))
+    } else if (event.type === 'actor.started') this.#closeText(callingActorOf(event))
     else if (BREAKS.has(event.type)) this.#closeText(actorKey(event.actor))
   }
 

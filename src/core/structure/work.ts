@@ -119,14 +119,14 @@ export class WorkFold {
     const { input, key, within } = event.data
     const known = this.#entries.find('actor', actorKey(event.actor))
     if (known?.state === 'running' && !known.retracted) return known
-    const caller = callerOf(event)
+    const caller = callingActorOf(event)
     const performed = this.#entries.find('step', `${caller} ${key}`)?.index
     return this.#beginActor(event, input, performed ?? this.#stepAround(caller, within))
   }
 
   #beginActor(event: LoggedEvent, input: unknown, step: number | undefined): ActorEntry | undefined {
     const { component, kind: componentKind = 'agent' } = event.actor ?? { component: 'component' }
-    const fields = { kind: 'actor', component, componentKind, caller: callerOf(event), state: 'running' } as const
+    const fields = { kind: 'actor', component, componentKind, caller: callingActorOf(event), state: 'running' } as const
     const entry = this.#entries.begin(event, { ...fields, recorded: true, step, input }, actorKey(event.actor))
     return entry as ActorEntry | undefined
   }
@@ -171,6 +171,6 @@ function refOf({ actor }: LoggedEvent, id: string): string {
 }
 
 /** Key of the actor that called an event's actor. */
-export function callerOf({ actor, run }: LoggedEvent): string {
+export function callingActorOf({ actor, run }: LoggedEvent): string {
   return actor?.parent === undefined || actor.parent === run ? '' : actor.parent
 }

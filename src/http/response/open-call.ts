@@ -6,7 +6,7 @@ import type { HoldfastError } from '../../core/model/errors.ts'
 import type { Service } from '../../core/service.ts'
 import type { Call } from '../routing/route.ts'
 
-export class HeldCall {
+export class OpenCall {
   /** Aborts when the client disconnects or its credential ends. */
   readonly signal: AbortSignal
   readonly #release: () => void
@@ -17,7 +17,7 @@ export class HeldCall {
   constructor({ principal, signal }: Pick<Call, 'principal' | 'signal'>, service: Service) {
     const ended = new AbortController()
     this.signal = AbortSignal.any([signal, ended.signal])
-    this.#release = service.holdStream(principal)
+    this.#release = service.openStream(principal)
     this.#unwatch = service.onCredentialEnd(principal, (error) => {
       this.#ended = error
       ended.abort(error)

@@ -10,7 +10,7 @@ import { lastOf, type Slice } from '../../core/model/record.ts'
 import type { Sink, Subscription } from '../../core/delivery/subscription.ts'
 import { type Encoded, EncodedParts } from '../../core/delivery/encoded.ts'
 import { repeatTimer } from '../../core/runtime/timer.ts'
-import type { HeldState } from '../../core/delivery/view-memory.ts'
+import type { ReferencedState } from '../../core/delivery/view-memory.ts'
 import { takesChunks, writeChunk } from './chunk.ts'
 import type { HttpResponse } from '../exchange.ts'
 import { ISOLATION_HEADERS } from './respond.ts'
@@ -37,7 +37,7 @@ export interface StreamFormat {
   /** True once an encoded frame ends the stream before the run ends. `aborted`: end it like a lost connection. */
   done?(): boolean | 'aborted'
   /** View state that the stream references. */
-  held?(): HeldState
+  referenced?(): ReferencedState
   /** Undefined aborts the connection: in some protocols a clean end without a final frame means success. */
   notice(notice: Notice): string | undefined
 }
@@ -142,8 +142,8 @@ export class Stream implements Sink {
     return this.#format.copiesRecords === true
   }
 
-  get held(): HeldState | undefined {
-    return this.#format.held?.()
+  get referenced(): ReferencedState | undefined {
+    return this.#format.referenced?.()
   }
 
   attach(subscription: Subscription): void {

@@ -12,8 +12,8 @@ import type { Projection } from '../../core/ports/projection.ts'
 import { lastOf, recordsOf, type Slice } from '../../core/model/record.ts'
 import type { Service } from '../../core/service.ts'
 import type { Fold } from '../../core/delivery/fold-queue.ts'
-import { heldBytes } from '../../core/delivery/held-bytes.ts'
-import type { HeldState } from '../../core/delivery/view-memory.ts'
+import { retainedBytes } from '../../core/delivery/retained-bytes.ts'
+import type { ReferencedState } from '../../core/delivery/view-memory.ts'
 import { ViewPosition } from '../../core/delivery/view-position.ts'
 import type { StoredRun } from '../../core/ports/store.ts'
 import type { StreamFormat } from './stream.ts'
@@ -57,8 +57,8 @@ export class ViewCursor<State, Frame> {
     return this.#position.at
   }
 
-  get held(): HeldState {
-    return this.#position.held
+  get referenced(): ReferencedState {
+    return this.#position.referenced
   }
 
   /** Whether a frame has ended the stream. */
@@ -97,7 +97,7 @@ export function viewFormat<State, Frame>(
     ...format,
     encode: (slice) => encodeSelected(format, cursor.take(slice)),
     done: () => cursor.ended,
-    held: () => cursor.held,
+    referenced: () => cursor.referenced,
     notice: (notice) => format.notice(notice),
   }
 }
@@ -173,13 +173,13 @@ async function foldStored<State>(
     if (bytesLeft < 0 || contentLeft < 0) throw foldTooLarge(id)
     for (const { event, text, isAscii } of recordsOf(slice)) {
       state = projection.apply(state, event).state
-      ownBytes += heldBytes(event, text.length, isAscii)
+      ownBytes += retainedBytes(event, text.length, isAscii)
       if (until?.(state, event) === true) return state
       const nextTick = shareEventLoop()
       if (nextTick !== undefined) await nextTick
     }
     if (slice.closed) return state
-    fold.holds({ view: fold, sharedBytes: 0, ownBytes })
+    fold.retain({ view: fold, sharedBytes: 0, ownBytes })
     after = lastOf(slice)
     if (after < next - 1) await fold.proceed()
   }

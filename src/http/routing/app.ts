@@ -63,7 +63,7 @@ async function serveRequest(
   try {
     const peer = options.proxies.peerOf(request)
     const target = locate(request, peer, basePath)
-    if (unclaimed !== undefined && (target === undefined || isHostsRoot(target) || !mounts.claims(target.path)))
+    if (unclaimed !== undefined && (target === undefined || isHostsRoot(target) || !mounts.owns(target.path)))
       return unclaimed()
     if (respondCors(request, response, options.pages.cors)) return
     if (target === undefined)

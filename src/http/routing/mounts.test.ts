@@ -19,7 +19,7 @@ function counted(given: Protocol) {
 
 test('mounts: a protocol is loaded once, by the first request for one of its paths', async () => {
   const other = counted(protocol('other', ['GET', '/other/{id}']))
-  const mounts = new Mounts(protocol('first', ['GET', '/runs']), [{ claims: ['/other'], load: other.load }])
+  const mounts = new Mounts(protocol('first', ['GET', '/runs']), [{ paths: ['/other'], load: other.load }])
   expect(await mounts.match('GET', '/runs')).toMatchObject({ kind: 'found', protocol: { name: 'first' } })
   expect(await mounts.match('GET', '/elsewhere')).toEqual({ kind: 'none' })
   expect(other.loads()).toBe(0)
@@ -31,13 +31,13 @@ test('mounts: a protocol is loaded once, by the first request for one of its pat
 
 test('mounts: an unknown path gets the error form of the protocol with that prefix', async () => {
   const other = counted(protocol('other', ['GET', '/other/{id}']))
-  const mounts = new Mounts(protocol('first', ['GET', '/runs']), [{ claims: ['/other'], load: other.load }])
+  const mounts = new Mounts(protocol('first', ['GET', '/runs']), [{ paths: ['/other'], load: other.load }])
   expect(await mounts.match('GET', '/other/1/2')).toMatchObject({ kind: 'none', protocol: { name: 'other' } })
 })
 
 test('mounts: a path that two protocols share goes to the one with its method', async () => {
   const other = counted(protocol('other', ['POST', '/shared']))
-  const mounts = new Mounts(protocol('first', ['GET', '/shared']), [{ claims: ['/shared'], load: other.load }])
+  const mounts = new Mounts(protocol('first', ['GET', '/shared']), [{ paths: ['/shared'], load: other.load }])
   expect(await mounts.match('POST', '/shared')).toMatchObject({ kind: 'found', protocol: { name: 'other' } })
   expect(await mounts.match('DELETE', '/shared')).toMatchObject({ kind: 'wrong method', protocol: { name: 'first' } })
 })
@@ -46,7 +46,7 @@ test('mounts: a protocol that fails to load fails that request, and is loaded ag
   let broken = true
   const other = protocol('other', ['GET', '/other'])
   const load = () => (broken ? Promise.reject(new HoldfastError('internal', 'broken')) : Promise.resolve(other))
-  const mounts = new Mounts(protocol('first'), [{ claims: ['/other'], load }])
+  const mounts = new Mounts(protocol('first'), [{ paths: ['/other'], load }])
   await expect(mounts.match('GET', '/other')).rejects.toThrow('broken')
   broken = false
   expect(await mounts.match('GET', '/other')).toMatchObject({ kind: 'found' })
@@ -54,7 +54,7 @@ test('mounts: a protocol that fails to load fails that request, and is loaded ag
 
 test('mounts: a WebSocket is found by its whole path', async () => {
   const other = counted(protocol('other'))
-  const mounts = new Mounts(protocol('first'), [{ claims: ['/other'], load: other.load }])
+  const mounts = new Mounts(protocol('first'), [{ paths: ['/other'], load: other.load }])
   expect(await mounts.upgrade('/other/ws')).toMatchObject({ upgrade: { path: '/other/ws' } })
   expect(await mounts.upgrade('/other/wss')).toBeUndefined()
   expect(await mounts.upgrade('/')).toBeUndefined()

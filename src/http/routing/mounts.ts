@@ -1,11 +1,11 @@
-/** The server's protocols. Each claims some paths and is loaded on the first request for one of them. */
-import { covers, type PathClaim, toClaim } from './path-claims.ts'
+/** The server's protocols. Each owns some paths and is loaded on the first request for one of them. */
+import { covers, type OwnedPath, toOwnedPath } from './path-ownership.ts'
 import { bindPath, type Match, type Protocol, RouteTable } from './route.ts'
 import type { Upgrade } from '../socket/upgrade.ts'
 
 export interface Mount {
-  /** The paths it owns, as `toClaim` parses them: `/v1` and everything below it, `/` alone. */
-  readonly claims: readonly string[]
+  /** The paths it owns, as `toOwnedPath` parses them: `/v1` and everything below it, `/` alone. */
+  readonly paths: readonly string[]
   /** WebSocket paths. */
   readonly upgrades?: readonly string[]
   load(): Promise<Protocol>
@@ -29,7 +29,7 @@ export class Mounts {
   readonly #mounts: readonly Mount[]
   readonly #fallback: LoadedProtocol | undefined
   /** By the first segment, which is never a parameter. */
-  readonly #claims = new Map<string, { readonly mount: Mount; readonly claim: PathClaim }[]>()
+  readonly #owned = new Map<string, { readonly mount: Mount; readonly owned: OwnedPath }[]>()
   readonly #loading = new Map<Mount, Promise<LoadedProtocol>>()
   readonly #loaded = new Set<LoadedProtocol>()
 
@@ -42,14 +42,14 @@ export class Mounts {
     this.#mounts = mounts
     this.#fallback = fallback && asLoaded(fallback)
     for (const mount of mounts)
-      for (const claim of mount.claims.map(toClaim)) {
-        const segment = claim.segments[0] ?? ''
-        this.#claims.set(segment, [...(this.#claims.get(segment) ?? []), { mount, claim }])
+      for (const owned of mount.paths.map(toOwnedPath)) {
+        const segment = owned.segments[0] ?? ''
+        this.#owned.set(segment, [...(this.#owned.get(segment) ?? []), { mount, owned }])
       }
   }
 
   /** Whether the path, or a path below it, belongs to a protocol. Loads nothing. */
-  claims(path: string): boolean {
+  owns(path: string): boolean {
     return this.#firstSegments.has(firstSegment(path)) || this.#owners(path).length > 0
   }
 
@@ -100,10 +100,10 @@ export class Mounts {
   }
 
   #owners(path: string): Mount[] {
-    const claims = this.#claims.get(firstSegment(path))
-    if (claims === undefined) return []
+    const candidates = this.#owned.get(firstSegment(path))
+    if (candidates === undefined) return []
     const segments = path.split('/').slice(1)
-    const owners = claims.filter(({ claim }) => covers(claim, segments))
+    const owners = candidates.filter(({ owned }) => covers(owned, segments))
     return [...new Set(owners.map(({ mount }) => mount))]
   }
 

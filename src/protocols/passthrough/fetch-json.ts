@@ -1,4 +1,4 @@
-/** Reads a small JSON answer of an upstream, for lists that have more than what the upstream says. */
+/** Fetches a small JSON document from an upstream, to merge its list with this server's. */
 import type { IncomingMessage } from 'node:http'
 import { HoldfastError } from '../../core/model/errors.ts'
 import { openRequest } from './open-request.ts'
@@ -9,22 +9,22 @@ export interface FetchedJson {
   readonly body: unknown
 }
 
-/** Until the whole answer is there. */
-const ANSWER_MS = 10_000
-const ANSWER_BYTES_MAX = 4 * 1024 * 1024
+/** Time limit for the whole response. */
+const RESPONSE_TIMEOUT_MS = 10_000
+const RESPONSE_BYTES_MAX = 4 * 1024 * 1024
 
-/** Throws `unavailable` if there is no answer in time, or one that is too large. */
+/** Throws `unavailable` if the response is late or too large. */
 export async function fetchJson(url: URL, headers: Record<string, string>, signal: AbortSignal): Promise<FetchedJson> {
   try {
-    const answer = await open(url, headers, AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]))
+    const response = await open(url, headers, AbortSignal.any([signal, AbortSignal.timeout(RESPONSE_TIMEOUT_MS)]))
     const pieces: Buffer[] = []
     let bytes = 0
-    for await (const piece of answer as AsyncIterable<Buffer>) {
+    for await (const piece of response as AsyncIterable<Buffer>) {
       bytes += piece.length
-      if (bytes > ANSWER_BYTES_MAX) throw new Error(`the response has more than ${ANSWER_BYTES_MAX} bytes`)
+      if (bytes > RESPONSE_BYTES_MAX) throw new Error(`the response has more than ${RESPONSE_BYTES_MAX} bytes`)
       pieces.push(piece)
     }
-    return { status: answer.statusCode!, body: valueIn(Buffer.concat(pieces).toString()) }
+    return { status: response.statusCode!, body: valueIn(Buffer.concat(pieces).toString()) }
   } catch (cause) {
     throw new HoldfastError('unavailable', 'the upstream did not respond: try again later', { cause })
   }

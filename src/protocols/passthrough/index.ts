@@ -5,7 +5,7 @@ import { HoldfastError } from '../../core/model/errors.ts'
 import type { Principal } from '../../core/model/principal.ts'
 import type { ComponentSource, Passthrough } from '../../core/ports/component-source.ts'
 import type { Service } from '../../core/service.ts'
-import { HeldCall } from '../../http/response/held-call.ts'
+import { OpenCall } from '../../http/response/open-call.ts'
 import { toProblemResponse } from '../../http/response/problem.ts'
 import type { Call, Protocol, Route } from '../../http/routing/route.ts'
 import { bearerIn } from '../../http/request/bearer.ts'
@@ -143,7 +143,7 @@ function pass(service: Service, call: Call, upstream: PassedUpstream): Promise<v
   const about = { upstream: upstream.name, method: request.method ?? '', path: params['path'] ?? '' }
   return service.pass(principal, about, async (onAnswer) => {
     requirePass(principal, upstream, request.method)
-    const held = new HeldCall(call, service)
+    const open = new OpenCall(call, service)
     const noteAnswer = (status: number): void => {
       onAnswer(status)
       // Only 401 tells that the credential was refused: a route may be public.
@@ -151,9 +151,9 @@ function pass(service: Service, call: Call, upstream: PassedUpstream): Promise<v
     }
     try {
       const { subscriberStallTimeoutMs: stallMs } = service.limits
-      await passThrough(call, held, upstream, { stallMs, onAnswer: noteAnswer })
+      await passThrough(call, open, upstream, { stallMs, onAnswer: noteAnswer })
     } finally {
-      held.release()
+      open.release()
     }
   })
 }
@@ -171,15 +171,15 @@ async function acceptSocket(service: Service, call: UpgradeCall, upstream: Passe
     const url = targetUrl(upstream.url, path, searchParams)
     const gone = new AbortController()
     socket.once('close', () => gone.abort())
-    const held = new HeldCall({ principal, signal: gone.signal }, service)
+    const open = new OpenCall({ principal, signal: gone.signal }, service)
     try {
       const target = { name: upstream.name, url, own: await upstream.headers?.() }
-      await passSocket(call, target, held.signal, onAnswer)
+      await passSocket(call, target, open.signal, onAnswer)
     } catch (cause) {
-      held.assertCurrent()
+      open.assertCurrent()
       throw cause
     } finally {
-      held.release()
+      open.release()
     }
   })
 }

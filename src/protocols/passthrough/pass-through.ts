@@ -6,7 +6,7 @@ import type { Passthrough } from '../../core/ports/component-source.ts'
 import { readBody } from '../../http/request/body.ts'
 import { ResponseBackpressure } from '../../http/response/response-backpressure.ts'
 import type { HttpRequest } from '../../http/exchange.ts'
-import type { HeldCall } from '../../http/response/held-call.ts'
+import type { OpenCall } from '../../http/response/open-call.ts'
 import type { Call } from '../../http/routing/route.ts'
 import { IdleTimer } from './idle-timer.ts'
 import { openRequest } from './open-request.ts'
@@ -27,14 +27,14 @@ export interface PassOptions {
 
 export async function passThrough(
   call: Call,
-  held: HeldCall,
+  open: OpenCall,
   { name, ...upstream }: Passthrough & { readonly name: string },
   { stallMs, onAnswer }: PassOptions,
 ): Promise<void> {
   const { request, response } = call
   const url = targetUrl(upstream.url, call.params['path'] ?? '', call.query)
   const idle = new IdleTimer()
-  const signal = AbortSignal.any([held.signal, idle.signal])
+  const signal = AbortSignal.any([open.signal, idle.signal])
   try {
     const body = await bodyOf(request, () => idle.reset())
     const headers = { ...requestHeaders(request.headers, await upstream.headers?.()), ...framing(request, body) }
@@ -48,12 +48,12 @@ export async function passThrough(
       if (request.method === 'HEAD' || response.destroyed) break
       await taken.write(chunk as Buffer)
     }
-    held.assertCurrent()
+    open.assertCurrent()
     response.end()
   } catch (cause) {
     // The upstream's stream has no known format in which to report an error.
     if (response.headersSent) return void response.destroy()
-    held.assertCurrent()
+    open.assertCurrent()
     throw cause
   } finally {
     idle.stop()

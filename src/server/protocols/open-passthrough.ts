@@ -24,7 +24,7 @@ export async function openPassthrough(
   const passed = passedUpstreams(sources)
   const protocol = upstreamProtocol(service, passed)
   return {
-    mounts: [{ claims: [UPSTREAM_PATH], upgrades: [UPSTREAM_ROUTE], load: () => Promise.resolve(protocol) }],
+    mounts: [{ paths: [UPSTREAM_PATH], upgrades: [UPSTREAM_ROUTE], load: () => Promise.resolve(protocol) }],
     fallback: rootProtocol(service, passed, paths.get('openai')),
     upstreamSessions: passedSessions(service, passed),
   }

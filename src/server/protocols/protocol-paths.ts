@@ -1,6 +1,6 @@
 /** The protocols of a server and their paths. Loads none of them. */
 import { HoldfastError } from '../../core/model/errors.ts'
-import { covers, overlap, toClaim } from '../../http/routing/path-claims.ts'
+import { covers, overlap, toOwnedPath } from '../../http/routing/path-ownership.ts'
 import { movePath } from '../../http/routing/moved-protocol.ts'
 
 interface ProtocolPlace {
@@ -107,8 +107,8 @@ export function defaultPath(name: ProtocolName): string {
   return places[name].path
 }
 
-/** The paths that a protocol owns at this path, as `toClaim` parses them. */
-export function claimsOf(name: ProtocolName, path: string): readonly string[] {
+/** The paths that a protocol owns at this path, as `toOwnedPath` parses them. */
+export function ownedPaths(name: ProtocolName, path: string): readonly string[] {
   const { segments, fixed = [] } = places[name]
   return [...(segments?.map((segment) => `${path}/${segment}`) ?? [path]), ...fixed]
 }
@@ -143,10 +143,11 @@ function toPath(name: ProtocolName, given: unknown): string {
 function refuseCollisions(paths: ProtocolPaths): void {
   const owned: { readonly name: string; readonly text: string }[] = [{ name: 'health', text: HEALTH }]
   for (const [name, path] of paths) {
-    for (const text of claimsOf(name, path)) {
+    for (const text of ownedPaths(name, path)) {
       if (text === HEALTH && name === 'native') continue
       const other = owned.find(
-        (each) => each.name !== name && !isWithin(each.name, name) && overlap(toClaim(each.text), toClaim(text)),
+        (each) =>
+          each.name !== name && !isWithin(each.name, name) && overlap(toOwnedPath(each.text), toOwnedPath(text)),
       )
       if (other !== undefined)
         throw wrong(
@@ -173,22 +174,22 @@ export function inProcessPaths(chosen: ProtocolPaths): ProtocolPaths {
 
 /** First segments of all paths. */
 export function firstSegments(paths: ProtocolPaths): ReadonlySet<string> {
-  const claims = [HEALTH, ...[...paths].flatMap(([name, path]) => claimsOf(name, path))]
-  return new Set(claims.map((claim) => toClaim(claim).segments[0] ?? ''))
+  const owned = [HEALTH, ...[...paths].flatMap(([name, path]) => ownedPaths(name, path))]
+  return new Set(owned.map((each) => toOwnedPath(each).segments[0] ?? ''))
 }
 
 /** Whether a path, or a path below it, belongs to one of the protocols. */
-export function claimsPath(path: string, paths: ProtocolPaths): boolean {
+export function isOwnedPath(path: string, paths: ProtocolPaths): boolean {
   return (
     path === '/' ||
-    covers(toClaim(HEALTH), segmentsOf(path)) ||
+    covers(toOwnedPath(HEALTH), segmentsOf(path)) ||
     [...paths].some(([name, at]) => ownsPath(name, at, path))
   )
 }
 
 /** Whether a path belongs to a protocol mounted `at` a path. */
 export function ownsPath(name: ProtocolName, at: string, path: string): boolean {
-  return claimsOf(name, at).some((claim) => covers(toClaim(claim), segmentsOf(path)))
+  return ownedPaths(name, at).some((owned) => covers(toOwnedPath(owned), segmentsOf(path)))
 }
 
 function segmentsOf(path: string): readonly string[] {

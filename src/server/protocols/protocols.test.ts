@@ -4,8 +4,8 @@ import { systemClock, systemIds } from '../../core/ports/clock.ts'
 import { silentLogger } from '../../core/ports/logger.ts'
 import { openNode } from '../../../test/support/node.ts'
 import { Mounts } from '../../http/routing/mounts.ts'
-import { covers, toClaim } from '../../http/routing/path-claims.ts'
-import { claimsPath, type ProtocolChoice, protocolNames, toProtocolPaths, upgradePaths } from './protocol-paths.ts'
+import { covers, toOwnedPath } from '../../http/routing/path-ownership.ts'
+import { isOwnedPath, type ProtocolChoice, protocolNames, toProtocolPaths, upgradePaths } from './protocol-paths.ts'
 import { firstProtocol, mountedProtocols } from './protocols.ts'
 
 test('every path of every protocol is claimed by its mount, and no two protocols serve the same path', async () => {
@@ -28,7 +28,7 @@ test('every path of every protocol is claimed by its mount, and no two protocols
     expect(routes.length).toBeGreaterThan(0)
     for (const { path } of [...routes, ...upgrades])
       expect(
-        mount.claims.some((claim) => covers(toClaim(claim), path.split('/').slice(1))),
+        mount.paths.some((owned) => covers(toOwnedPath(owned), path.split('/').slice(1))),
         path,
       ).toBe(true)
     for (const { method, path } of routes) {
@@ -66,7 +66,7 @@ test('protocols serve exactly the paths that are claimed before they are loaded'
     const loaded = [first, ...(await Promise.all(mountedProtocols(chosen).map((mount) => mount.load())))]
     const mounts = new Mounts(first, mountedProtocols(chosen))
     for (const { path } of loaded.flatMap(({ routes }) => routes))
-      expect([path, claimsPath(path, paths), mounts.claims(path)]).toEqual([path, true, true])
+      expect([path, isOwnedPath(path, paths), mounts.owns(path)]).toEqual([path, true, true])
     for (const path of [
       '/',
       '/other',
@@ -81,7 +81,7 @@ test('protocols serve exactly the paths that are claimed before they are loaded'
       '/os/x',
       '/ui',
     ])
-      expect([path, claimsPath(path, paths)]).toEqual([path, mounts.claims(path)])
+      expect([path, isOwnedPath(path, paths)]).toEqual([path, mounts.owns(path)])
     expect(upgradePaths(paths)).toEqual(loaded.flatMap(({ upgrades = [] }) => upgrades.map(({ path }) => path)))
   }
 })

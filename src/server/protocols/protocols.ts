@@ -13,7 +13,14 @@ import type { Streams } from '../../http/response/stream.ts'
 import type { A2aOptions } from '../../protocols/a2a/index.ts'
 import type { UpstreamSessions } from '../../protocols/agentos/requests/upstream-sessions.ts'
 import { linkedProtocols } from './linked-protocols.ts'
-import { claimsOf, defaultPath, ownsPath, type ProtocolName, type ProtocolPaths, upgradesOf } from './protocol-paths.ts'
+import {
+  ownedPaths,
+  defaultPath,
+  ownsPath,
+  type ProtocolName,
+  type ProtocolPaths,
+  upgradesOf,
+} from './protocol-paths.ts'
 import type { OpenSubscriptions } from './open-subscriptions.ts'
 import { rootRoute } from './root-route.ts'
 
@@ -71,7 +78,7 @@ export function mountedProtocols(deps: ProtocolParts, startedAt = ''): Mount[] {
       const { name } = mountable
       const path = paths.get(name)!
       return {
-        claims: claimsOf(name, path),
+        paths: ownedPaths(name, path),
         upgrades: upgradesOf(name, path),
         load: async () => moveProtocol(await mountable.load(deps, startedAt), defaultPath(name), path),
       }

@@ -2,6 +2,7 @@
 import { HoldfastError } from '../../core/model/errors.ts'
 import { isFinished, type Run } from '../../core/model/run.ts'
 import type { LogWriter } from '../../core/ports/store.ts'
+import { hasEnded } from '../shared/refusals.ts'
 
 export interface Append {
   readonly record: string
@@ -47,7 +48,7 @@ export class MemoryWriter implements LogWriter {
   append(record: string, change?: Run): void {
     if (this.#refusal !== undefined) throw this.#refusal
     const last = this.#batch.at(-1)?.change
-    if (last && isFinished(last.status)) throw new HoldfastError('closed', `run ${last.id} has its terminal event`)
+    if (last && isFinished(last.status)) throw hasEnded(last.id)
     this.#batch.push({ record, change })
     this.#pendingChars += record.length
     this.#committing ??= Promise.resolve().then(() => this.#commitBatch())
@@ -70,9 +71,9 @@ export class MemoryWriter implements LogWriter {
       this.#commit(first, batch)
     } catch (error) {
       if (!(error instanceof HoldfastError)) throw error
-      const isNews = this.#refusal === undefined
+      const isFirstRefusal = this.#refusal === undefined
       this.#refusal ??= error
-      if (isNews) this.#onRefused(error)
+      if (isFirstRefusal) this.#onRefused(error)
     }
   }
 }

@@ -1,7 +1,7 @@
 /** Log writer that buffers the records of one lease for the next group commit. */
-import { HoldfastError } from '../../core/model/errors.ts'
 import { isFinished, type Run } from '../../core/model/run.ts'
 import type { LogWriter } from '../../core/ports/store.ts'
+import { hasEnded } from './refusals.ts'
 
 /** A writer's share of one commit. */
 export interface Part {
@@ -71,7 +71,7 @@ export class BatchWriter implements LogWriter {
 
   append(record: string, change?: Run): void {
     if (this.#refusal !== undefined) throw this.#refusal
-    if (this.#closed) throw new HoldfastError('closed', `run ${this.id} has its terminal event`)
+    if (this.#closed) throw hasEnded(this.id)
     this.#text += record
     this.#textCount++
     this.#next++
@@ -117,11 +117,11 @@ export class BatchWriter implements LogWriter {
 
   /** Permanent: a later append would leave a gap in the log. Reported even if no caller awaits a flush (RUN-1). */
   refuse(cause: unknown): void {
-    const isNews = this.#refusal === undefined
+    const isFirstRefusal = this.#refusal === undefined
     this.#refusal ??= cause
     this.#text = ''
     this.#textCount = 0
     for (const waiter of this.#waiters.splice(0)) waiter.reject(this.#refusal)
-    if (isNews) this.#onRefused(this.#refusal)
+    if (isFirstRefusal) this.#onRefused(this.#refusal)
   }
 }

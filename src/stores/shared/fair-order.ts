@@ -20,7 +20,7 @@ interface Line<Item> {
   /** In order of creation. */
   readonly queued: Set<Item>
   /** Sequence number of the last time that a queued run of this owner was started; 0: never. */
-  lastTurn: number
+  lastStart: number
 }
 
 /** Orders the unfinished runs of a store as `Store.claimable` requires. */
@@ -28,13 +28,13 @@ export class FairOrder<Item extends OrderedRun> {
   readonly #lines = new Map<string, Line<Item>>()
   /** Started runs that need a worker, now or later. Excludes runs that wait for an answer without a timeout. */
   readonly #started = new Set<Item>()
-  #turns = 0
+  #starts = 0
 
   /** Call this whenever a run is created or changed, or gets a stop request. Finished runs are removed. */
   place(item: Item): void {
     const { owner, status, wakeAt } = item.run
-    const line = this.#lines.get(owner) ?? { running: new Set(), queued: new Set(), lastTurn: 0 }
-    if (status === 'running' && line.queued.has(item)) line.lastTurn = ++this.#turns
+    const line = this.#lines.get(owner) ?? { running: new Set(), queued: new Set(), lastStart: 0 }
+    if (status === 'running' && line.queued.has(item)) line.lastStart = ++this.#starts
     put(item, line.running, status === 'running')
     put(item, line.queued, status === 'queued')
     const wakes = item.stop !== undefined || wakeAt !== undefined
@@ -83,15 +83,15 @@ export class FairOrder<Item extends OrderedRun> {
 
   /** Reads at most `limit` runs per owner, so a long queue stays cheap. */
   #waiting(limit: number, isWanted: (item: Item) => boolean): Item[] {
-    const found: { readonly item: Item; readonly rank: number; readonly lastTurn: number }[] = []
-    for (const { running, queued, lastTurn } of this.#lines.values()) {
+    const found: { readonly item: Item; readonly rank: number; readonly lastStart: number }[] = []
+    for (const { running, queued, lastStart } of this.#lines.values()) {
       let place = 0
       for (const item of queued) {
         if (place >= limit) break
-        if (isWanted(item)) found.push({ item, rank: running.size + place++, lastTurn })
+        if (isWanted(item)) found.push({ item, rank: running.size + place++, lastStart })
       }
     }
-    found.sort((a, b) => a.rank - b.rank || a.lastTurn - b.lastTurn || a.item.number - b.item.number)
+    found.sort((a, b) => a.rank - b.rank || a.lastStart - b.lastStart || a.item.number - b.item.number)
     return found.slice(0, limit).map(({ item }) => item)
   }
 }

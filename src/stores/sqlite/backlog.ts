@@ -5,7 +5,7 @@ const BACKLOG_BYTES_MAX = 64 * 1024 * 1024
 const BACKLOG_RETRY_MS = 1000
 
 /** `bytes`: durable records that are not in segments yet, and so are held in memory. */
-export function assertKeepsUp(bytes: number, maxBytes = BACKLOG_BYTES_MAX): void {
+export function assertBacklogBelow(bytes: number, maxBytes = BACKLOG_BYTES_MAX): void {
   if (bytes <= maxBytes) return
   throw storeUnavailable(`the store is behind: ${bytes} bytes of its log wait for compaction`, {
     retryAfterMs: BACKLOG_RETRY_MS,

@@ -52,7 +52,7 @@ describe('[STO-1] a segment is at most 256 KiB, or one record', () => {
     const path = temporaryDatabase()
     const store = await open(path)
     const runWriter = await start(store, 'run_long')
-    for (let turn = 0; turn < 5; turn++) {
+    for (let round = 0; round < 5; round++) {
       write(runWriter, 1000)
       await runWriter.flush()
       await expectLog(store, runWriter)
@@ -135,15 +135,15 @@ describe('[STO-1] a store that is behind', () => {
     const store = await open(path)
     let behind = 0
     using database = new DatabaseSync(path, { readOnly: true })
-    for (let turn = 0; turn < 20; turn++) {
-      const runWriters = await Promise.all(Array.from({ length: 50 }, (_, at) => start(store, `run_${turn}_${at}`)))
+    for (let round = 0; round < 20; round++) {
+      const runWriters = await Promise.all(Array.from({ length: 50 }, (_, at) => start(store, `run_${round}_${at}`)))
       for (const runWriter of runWriters) {
         for (let index = 0; index < 5; index++) runWriter.text('short')
         runWriter.complete()
       }
       await Promise.all(runWriters.map((runWriter) => runWriter.flush()))
       const { sealed } = database.prepare('SELECT count(DISTINCT run) AS sealed FROM segments').get()!
-      behind = (turn + 1) * 50 - Number(sealed)
+      behind = (round + 1) * 50 - Number(sealed)
     }
     expect(behind).toBeLessThan(200)
   })

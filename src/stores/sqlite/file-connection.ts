@@ -1,7 +1,7 @@
 /** Owns the store's threads, tracks whether the file can be read and written, and reopens it after a failure. */
 import { type HoldfastError, detailOf, storeUnavailable } from '../../core/model/errors.ts'
 import type { Logger } from '../../core/ports/logger.ts'
-import { assertKeepsUp } from './backlog.ts'
+import { assertBacklogBelow } from './backlog.ts'
 import { CommittingThreadHandle } from './committing/committing-thread-handle.ts'
 import type { FileIdentity } from './file/file-identity.ts'
 import { type CommitListener, GroupCommit } from './committing/group-commit.ts'
@@ -144,8 +144,8 @@ export class FileConnection {
   }
 
   /** Refuses new runs while compaction is behind. */
-  assertKeepsUp(): void {
-    assertKeepsUp(this.#commits.backlogBytes, this.#options.maxBacklogBytes)
+  assertBacklogBelow(): void {
+    assertBacklogBelow(this.#commits.backlogBytes, this.#options.maxBacklogBytes)
   }
 
   async close(): Promise<void> {

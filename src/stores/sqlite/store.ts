@@ -36,6 +36,7 @@ import { RunCatalog } from './runs/run-catalog.ts'
 import type { ActiveRunIndex } from './runs/active-run-index.ts'
 import { SqliteTransfer } from './transfer.ts'
 import { SqliteWriter } from './runs/writer.ts'
+import { notFinished } from '../shared/refusals.ts'
 
 export interface SqliteStoreOptions extends FileConnectionOptions {
   readonly clock: Clock
@@ -63,7 +64,7 @@ export class SqliteStore implements Store {
   readonly #hints = new Hints()
   readonly #served = new ServedComponents()
   /** Commands that read the file before they decide, by run and by idempotency key. */
-  readonly #turns = new KeyedMutex()
+  readonly #locks = new KeyedMutex()
 
   private constructor(options: SqliteStoreOptions) {
     this.#clock = options.clock
@@ -92,7 +93,7 @@ export class SqliteStore implements Store {
     this.transfer = new SqliteTransfer({
       workers: () => this.#workers(),
       runs: (limit, after) => this.#transferable(limit, after),
-      admit: (kept, record) => this.#turns.do(kept.stored.run.id, () => this.#admit(kept, record)),
+      admit: (kept, record) => this.#locks.do(kept.stored.run.id, () => this.#admit(kept, record)),
       documents,
     })
   }
@@ -116,8 +117,8 @@ export class SqliteStore implements Store {
 
   create(request: NewRun): Promise<CreateResult> {
     const { run, idempotency } = request
-    const inTurn = (): Promise<CreateResult> => this.#turns.do(run.id, () => this.#create(request))
-    return idempotency === undefined ? inTurn() : this.#turns.do(keyOf(run.owner, idempotency.key), inTurn)
+    const create = (): Promise<CreateResult> => this.#locks.do(run.id, () => this.#create(request))
+    return idempotency === undefined ? create() : this.#locks.do(keyOf(run.owner, idempotency.key), create)
   }
 
   async #create(request: NewRun): Promise<CreateResult> {
@@ -132,7 +133,7 @@ export class SqliteStore implements Store {
     this.#connection.assertHealthy()
     const busy = request.rejectIfBusy ? this.#active.head(run.lane) : undefined
     if (busy !== undefined) return { kind: 'busy', stored: busy.view() ?? busy.snapshot() }
-    this.#connection.assertKeepsUp()
+    this.#connection.assertBacklogBelow()
     const head: StoredRun = { run, first: 0, next: 1, epoch: 0 }
     const active = ActiveRun.created(this.#catalog.newNumber(), head, request.record, idempotency)
     this.#active.add(active)
@@ -159,7 +160,7 @@ export class SqliteStore implements Store {
   }
 
   remove(id: string): Promise<boolean> {
-    return this.#turns.do(id, () => this.#remove(id))
+    return this.#locks.do(id, () => this.#remove(id))
   }
 
   async #remove(id: string): Promise<boolean> {
@@ -168,8 +169,7 @@ export class SqliteStore implements Store {
     const active = await this.#catalog.load(id)
     const stored = active?.view()
     if (active === undefined || stored === undefined) return false
-    if (!isFinished(stored.run.status) && stored.damage === undefined)
-      throw new HoldfastError('conflict', `run ${id} is ${stored.run.status}; stop it first`)
+    if (!isFinished(stored.run.status) && stored.damage === undefined) throw notFinished(id, stored.run.status)
     try {
       await this.#connection.commits.remove(active)
     } catch (cause) {
@@ -196,7 +196,7 @@ export class SqliteStore implements Store {
   }
 
   trim(id: string, before: number): Promise<void> {
-    return this.#turns.do(id, () => this.#trim(id, before))
+    return this.#locks.do(id, () => this.#trim(id, before))
   }
 
   async #trim(id: string, before: number): Promise<void> {

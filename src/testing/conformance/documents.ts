@@ -99,10 +99,10 @@ async function takesAll(trial: Trial): Promise<void> {
 }
 
 async function countsRight(trial: Trial): Promise<void> {
-  const [writers, turns] = [5, 5]
+  const [writers, rounds] = [5, 5]
   const raise = async (): Promise<void> => {
     // Every refusal means that another writer succeeded, so the number of refusals is bounded by the number of writes.
-    for (let attempt = 0; attempt <= writers * turns; attempt++) {
+    for (let attempt = 0; attempt <= writers * rounds; attempt++) {
       const before = await current(trial, draft())
       const body = ((before?.body as number | undefined) ?? 0) + 1
       if (await trial.store.documents.put(draft({ body }), before?.version ?? 0)) return
@@ -111,10 +111,10 @@ async function countsRight(trial: Trial): Promise<void> {
   }
   await Promise.all(
     Array.from({ length: writers }, async () => {
-      for (let turn = 0; turn < turns; turn++) await raise()
+      for (let round = 0; round < rounds; round++) await raise()
     }),
   )
-  expect(await current(trial, draft())).toMatchObject({ body: writers * turns, version: writers * turns })
+  expect(await current(trial, draft())).toMatchObject({ body: writers * rounds, version: writers * rounds })
 }
 
 async function keepsOwnersApart(trial: Trial): Promise<void> {

@@ -4,10 +4,10 @@ import type { ConformanceSection } from './target.ts'
 import { TTL_MS, type Trial } from './trial.ts'
 
 export const turnsSection: ConformanceSection = {
-  name: 'turns',
+  name: 'fair order',
   cases: [
     { name: 'started runs come before queued ones, oldest first', run: putsBegunFirst },
-    { name: 'many queued runs of one owner do not starve another', run: takesTurns },
+    { name: 'many queued runs of one owner do not starve another', run: alternatesOwners },
     { name: 'the owner with fewer running runs comes first', run: countsRunning },
     { name: 'among owners with equally many running runs, the longest waiting comes first', run: breaksTies },
     { name: 'among owners without running runs, the least recently served comes first', run: alternates },
@@ -48,7 +48,7 @@ async function putsBegunFirst(trial: Trial): Promise<void> {
   expect(await trial.store.claimable(5)).toEqual([...begun, waiting[0]])
 }
 
-async function takesTurns(trial: Trial): Promise<void> {
+async function alternatesOwners(trial: Trial): Promise<void> {
   const anna = await queue(trial, 'anna', 20)
   const bert = await queue(trial, 'bert', 2)
   const [cleo] = await queue(trial, 'cleo', 1)
@@ -89,7 +89,7 @@ async function alternates(trial: Trial): Promise<void> {
   const anna = await queue(trial, 'anna', 4)
   const bert = await queue(trial, 'bert', 2)
   const order: string[] = []
-  for (let turn = 0; turn < 6; turn++) {
+  for (let round = 0; round < 6; round++) {
     const [next] = await trial.store.claimable(1)
     order.push(next!)
     const runWriter = await trial.takeOver(next!)

@@ -40,9 +40,9 @@ async function keepsOrder(trial: Trial): Promise<void> {
 
 async function keepsLogsApart(trial: Trial): Promise<void> {
   const runWriters = await Promise.all(Array.from({ length: 20 }, () => trial.start()))
-  for (let turn = 0; turn < 10; turn++) {
-    for (const runWriter of runWriters) runWriter.text(`${runWriter.id} says ${turn}. `)
-    await Promise.all(runWriters.filter((_, index) => index % 3 === turn % 3).map((runWriter) => runWriter.flush()))
+  for (let round = 0; round < 10; round++) {
+    for (const runWriter of runWriters) runWriter.text(`${runWriter.id} says ${round}. `)
+    await Promise.all(runWriters.filter((_, index) => index % 3 === round % 3).map((runWriter) => runWriter.flush()))
   }
   await Promise.all(runWriters.map((runWriter) => runWriter.flush()))
   for (const runWriter of runWriters) await expectLog(trial.store, runWriter.id, runWriter.records)

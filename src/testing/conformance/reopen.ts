@@ -44,8 +44,8 @@ async function saysDurable(trial: Trial): Promise<void> {
 
 async function keepsFlushed(trial: Trial): Promise<void> {
   const runWriters = await Promise.all(Array.from({ length: 10 }, () => trial.start()))
-  for (let turn = 0; turn < 20; turn++) {
-    for (const runWriter of runWriters) runWriter.text(`${runWriter.id} 🌊 e\u0301 \ud800 ${'x'.repeat(turn * 100)}`)
+  for (let round = 0; round < 20; round++) {
+    for (const runWriter of runWriters) runWriter.text(`${runWriter.id} 🌊 e\u0301 \ud800 ${'x'.repeat(round * 100)}`)
     await Promise.all(runWriters.map((runWriter) => runWriter.flush()))
   }
   runWriters[0]!.text('y'.repeat(1024 * 1024))
@@ -81,8 +81,8 @@ async function keepsVisible(trial: Trial): Promise<void> {
   trial.store.watch(runWriter.id, (hint) => {
     seen = Math.max(seen, hint.next)
   })
-  for (let turn = 0; turn < 10; turn++) {
-    for (let index = 0; index < 20; index++) runWriter.text(`${turn}.${index} `)
+  for (let round = 0; round < 10; round++) {
+    for (let index = 0; index < 20; index++) runWriter.text(`${round}.${index} `)
     const page = await trial.store.read(runWriter.id, seen - 1, 256 * 1024)
     if (page !== undefined) seen = Math.max(seen, lastOf(page) + 1)
     seen = Math.max(seen, (await trial.store.get(runWriter.id))!.next)
@@ -243,8 +243,8 @@ async function keepsTrimmed(trial: Trial): Promise<void> {
 async function sharesNothingWithRemoved(trial: Trial): Promise<void> {
   const long = await trial.start()
   const short = await Promise.all(Array.from({ length: 5 }, () => trial.start()))
-  for (let turn = 0; turn < 5; turn++) {
-    for (const runWriter of [long, ...short]) runWriter.text(`${runWriter.id} ${turn}`)
+  for (let round = 0; round < 5; round++) {
+    for (const runWriter of [long, ...short]) runWriter.text(`${runWriter.id} ${round}`)
     await Promise.all([long, ...short].map((runWriter) => runWriter.flush()))
   }
   for (const runWriter of short) runWriter.complete()

@@ -24,10 +24,10 @@ async function hintsAppends(trial: Trial): Promise<void> {
   const runWriter = await trial.start()
   const own = trial.hints(runWriter.id)
   const all = trial.hints('*')
-  for (let turn = 0; turn < 3; turn++) {
-    runWriter.text(`${turn} `)
+  for (let round = 0; round < 3; round++) {
+    runWriter.text(`${round} `)
     await runWriter.flush()
-    for (const hints of [own, all]) await trial.eventually(() => expect(heardOf(hints, runWriter.id)).toBe(turn + 3))
+    for (const hints of [own, all]) await trial.eventually(() => expect(heardOf(hints, runWriter.id)).toBe(round + 3))
   }
   runWriter.complete()
   await runWriter.flush()
@@ -66,10 +66,10 @@ async function keepsWatchersApart(trial: Trial): Promise<void> {
 async function carriesTheLog(trial: Trial): Promise<void> {
   const hints = trial.hints('*')
   const runWriters = [await trial.start(), await trial.start()]
-  for (let turn = 0; turn < 20; turn++) {
+  for (let round = 0; round < 20; round++) {
     for (const runWriter of runWriters)
-      for (let index = 0; index <= turn % 3; index++) runWriter.text(`wave ${turn} 🌊 `)
-    if (turn % 4 === 0) await Promise.all(runWriters.map((runWriter) => runWriter.flush()))
+      for (let index = 0; index <= round % 3; index++) runWriter.text(`wave ${round} 🌊 `)
+    if (round % 4 === 0) await Promise.all(runWriters.map((runWriter) => runWriter.flush()))
   }
   for (const runWriter of runWriters) runWriter.complete()
   await Promise.all(runWriters.map((runWriter) => runWriter.flush()))
@@ -103,9 +103,9 @@ async function announcesOnlyReadable(trial: Trial): Promise<void> {
     checks.push(checking)
   })
   const runWriters = [await trial.start(), await trial.start()]
-  for (let turn = 0; turn < 30; turn++) {
-    for (const runWriter of runWriters) runWriter.text('quick '.repeat(turn))
-    if (turn % 5 === 0) await runWriters[turn % 2]!.flush()
+  for (let round = 0; round < 30; round++) {
+    for (const runWriter of runWriters) runWriter.text('quick '.repeat(round))
+    if (round % 5 === 0) await runWriters[round % 2]!.flush()
   }
   for (const runWriter of runWriters) runWriter.complete()
   await Promise.all(runWriters.map((runWriter) => runWriter.flush()))
@@ -130,9 +130,9 @@ async function showsOnlyReadable(trial: Trial): Promise<void> {
 
 async function losesNothing(trial: Trial): Promise<void> {
   const runWriter = await trial.start()
-  for (let turn = 0; turn < 10; turn++) {
+  for (let round = 0; round < 10; round++) {
     // Written while nobody watches, so later watchers get no hint of it.
-    runWriter.text(`unheard ${turn} `)
+    runWriter.text(`unheard ${round} `)
     await runWriter.flush()
     const leave = trial.store.watch(runWriter.id, () => {})
     await expectLog(trial.store, runWriter.id, runWriter.records)

@@ -14,17 +14,17 @@ export async function* updatesOf(
   caller: OperationCaller,
   task: TaskStream,
 ): AsyncGenerator<StreamResponse, void, void> {
-  const release = service.holdStream(caller.principal)
+  const release = service.openStream(caller.principal)
   const fold = service.views.folds.begin(limitedAs(caller.principal))
   try {
-    yield* heldUpdates(service, caller, task, fold)
+    yield* streamedUpdates(service, caller, task, fold)
   } finally {
     fold.end()
     release()
   }
 }
 
-async function* heldUpdates(
+async function* streamedUpdates(
   service: Service,
   caller: OperationCaller,
   task: TaskStream,
@@ -48,6 +48,6 @@ async function* heldUpdates(
     if (snapshot !== undefined) yield responseOf(snapshot, caller, task)
     for (const frame of taken?.step.frames.slice(taken.begin, taken.end) ?? []) yield responseOf(frame, caller, task)
     if (cursor.ended || slice.closed) return
-    fold.holds(cursor.held)
+    fold.retain(cursor.referenced)
   }
 }

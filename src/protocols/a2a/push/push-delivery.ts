@@ -10,7 +10,7 @@ import { lastOf, recordsOf } from '../../../core/model/record.ts'
 import type { SecretBox } from '../../../core/ports/secret-box.ts'
 import type { Service } from '../../../core/service.ts'
 import type { Fold } from '../../../core/delivery/fold-queue.ts'
-import { heldBytes } from '../../../core/delivery/held-bytes.ts'
+import { retainedBytes } from '../../../core/delivery/retained-bytes.ts'
 import { shareEventLoop } from '../../../core/runtime/share-event-loop.ts'
 import type { StoredRun } from '../../../core/ports/store.ts'
 import type { TaskFrame } from '../view/projection.ts'
@@ -126,13 +126,13 @@ export class PushDelivery {
       for (const { event, text, isAscii } of recordsOf(slice)) {
         const projected = projection.apply(state, event)
         state = projected.state
-        ownBytes += heldBytes(event, text.length, isAscii)
+        ownBytes += retainedBytes(event, text.length, isAscii)
         for (const frame of projected.frames) if (first > 0 || this.#isNew(frame)) await this.#deliver(frame, fold)
         const nextTick = shareEventLoop()
         if (nextTick !== undefined) await nextTick
       }
       if (slice.closed) return true
-      fold.holds({ view: fold, sharedBytes: 0, ownBytes })
+      fold.retain({ view: fold, sharedBytes: 0, ownBytes })
       after = lastOf(slice)
       if (after < next - 1) await fold.proceed()
     }

@@ -342,10 +342,10 @@ function reusedMessage(
 }
 
 /** An immediate response is due once it is known to be a task rather than a message. */
-function isDue({ state, held, direct, relay }: TaskFold, returnImmediately: boolean): boolean {
+function isDue({ state, buffered, direct, relay }: TaskFold, returnImmediately: boolean): boolean {
   if (direct !== undefined) return true
   // An upstream may respond late. Clients can get its task meanwhile.
-  return returnImmediately ? held === undefined || relay !== undefined : isSettled(state)
+  return returnImmediately ? buffered === undefined || relay !== undefined : isSettled(state)
 }
 
 async function digestOf(values: readonly string[]): Promise<string> {

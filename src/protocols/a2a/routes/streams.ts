@@ -48,7 +48,7 @@ export async function serveTask(
       return snapshot === undefined ? rest : joinEncoded(frameFormat.encode(snapshot), rest)
     },
     done: () => cursor.ended,
-    held: () => cursor.held,
+    referenced: () => cursor.referenced,
   }
   const subscribe = (stream: Stream): Promise<Subscription> =>
     service.subscribe(caller.principal, stored, cursor.after, stream)

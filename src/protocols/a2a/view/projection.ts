@@ -52,8 +52,8 @@ export interface TaskFold {
   readonly sequence: number
   /** Log event of the last A2A event; undefined before the first. */
   readonly origin: Origin | undefined
-  /** Events held until it is known whether the response is a task or a message; undefined afterwards. */
-  readonly held: readonly TaskFrame[] | undefined
+  /** Events buffered until it is known whether the response is a task or a message; undefined afterwards. */
+  readonly buffered: readonly TaskFrame[] | undefined
   /** The response is this message, without a task. */
   readonly direct: Message | undefined
   /** Set for runs of an A2A upstream. */
@@ -94,8 +94,8 @@ export const taskProjection: Projection<TaskFold, TaskFrame> = {
 
 /** Applies texts of the run's own component that continue its newest artifact. Each produces one event. */
 function continueTask(before: TaskFold, stretch: TextStretch): TaskFold | undefined {
-  const { direct, trimmed, held, sequence, relay } = before
-  if (direct !== undefined || trimmed === undefined || held !== undefined || relay !== undefined) return undefined
+  const { direct, trimmed, buffered, sequence, relay } = before
+  if (direct !== undefined || trimmed === undefined || buffered !== undefined || relay !== undefined) return undefined
   const artifacts = continueText(before.artifacts, stretch)
   if (artifacts === undefined) return undefined
   const { first, texts, times } = stretch
@@ -117,7 +117,7 @@ export function beginTask(run: Run): TaskFold {
     trimmed: undefined,
     sequence: 0,
     origin: undefined,
-    held: aboutOf(run)?.direct === true ? [] : undefined,
+    buffered: aboutOf(run)?.direct === true ? [] : undefined,
     direct: undefined,
     relay: undefined,
   }
@@ -149,7 +149,7 @@ class Draft {
       case 'run.created':
         this.#set({ input: event.data.input, timestamp: event.time })
         // The first frame is the upstream's task.
-        if (relay !== undefined) this.#set({ held: [] })
+        if (relay !== undefined) this.#set({ buffered: [] })
         return this.#emit({ task: taskOf(this.state) })
       case 'run.started':
         if (this.state.state === 'TASK_STATE_WORKING' || relay !== undefined) return
@@ -194,15 +194,15 @@ class Draft {
     const { sequence } = this.state
     this.#set({ ...changes, sequence: sequence + 1, origin: originOf(this.#event) })
     const frame: TaskFrame = { sequence, update, last, fold: this.state, origin: this.state.origin }
-    if (this.state.held === undefined) this.frames.push(frame)
-    else this.#set({ held: [...this.state.held, frame] })
+    if (this.state.buffered === undefined) this.frames.push(frame)
+    else this.#set({ buffered: [...this.state.buffered, frame] })
   }
 
-  /** The response is a task: releases held events. */
+  /** The response is a task: releases buffered events. */
   #decide(): void {
-    if (this.state.held === undefined) return
-    this.frames.push(...this.state.held)
-    this.#set({ held: undefined })
+    if (this.state.buffered === undefined) return
+    this.frames.push(...this.state.buffered)
+    this.#set({ buffered: undefined })
   }
 
   #move(state: TaskState, message?: Message): void {
@@ -215,10 +215,10 @@ class Draft {
   }
 
   #received(event: LoggedEventOf<'upstream.received'>): void {
-    const { relay, run, held, artifacts } = this.state
+    const { relay, run, buffered, artifacts } = this.state
     if (relay === undefined || event.actor !== undefined || event.data.protocol !== 'a2a') return
     const update = updateIn(event, run)
-    if (update === undefined || ('message' in update && held === undefined)) {
+    if (update === undefined || ('message' in update && buffered === undefined)) {
       this.#set({ relay: { ...relay, isVerbatim: false } })
       return this.state.state === 'TASK_STATE_SUBMITTED' ? this.#move('TASK_STATE_WORKING') : undefined
     }
@@ -233,7 +233,7 @@ class Draft {
 
   /** Sends artifacts and a status with content as updates, for clients that subscribed before the upstream responded. */
   #receivedTask({ id: taskId, contextId, status, artifacts = [], ...head }: Task): void {
-    const [first] = this.state.held ?? []
+    const [first] = this.state.buffered ?? []
     const isPlain = artifacts.length === 0 && status.message === undefined && !isSettled(status.state)
     const known = { ...this.state.relay!, head }
     if (first !== undefined && isPlain) {
@@ -241,8 +241,8 @@ class Draft {
       this.#set({ state, timestamp, relay: { ...known, status } })
     } else this.#set({ relay: known })
     if (first !== undefined) {
-      const fold = { ...this.state, held: undefined, sequence: first.fold.sequence, origin: first.origin }
-      this.#set({ held: [{ ...first, update: { task: taskOf(fold) }, fold }] })
+      const fold = { ...this.state, buffered: undefined, sequence: first.fold.sequence, origin: first.origin }
+      this.#set({ buffered: [{ ...first, update: { task: taskOf(fold) }, fold }] })
       this.#decide()
     }
     for (const artifact of artifacts) {
@@ -270,7 +270,7 @@ class Draft {
   #answer(direct: Message): void {
     const { taskId: _taskId, ...message } = direct
     this.#set({ state: 'TASK_STATE_COMPLETED', timestamp: this.#event.time })
-    this.#set({ direct: message, held: undefined, sequence: 0 })
+    this.#set({ direct: message, buffered: undefined, sequence: 0 })
     this.#emit({ message }, true)
   }
 
@@ -307,11 +307,11 @@ class Draft {
   }
 
   #custom(name: string, value: unknown): void {
-    const { run, held } = this.state
+    const { run, buffered } = this.state
     const message = (): Message => agentMessage(run, `${run.id}-${this.#event.index}`, partsOf(value))
-    if (name === DIRECT_ANSWER && held !== undefined) {
+    if (name === DIRECT_ANSWER && buffered !== undefined) {
       const { taskId: _taskId, ...direct } = message()
-      this.#set({ direct, held: undefined, sequence: 0 })
+      this.#set({ direct, buffered: undefined, sequence: 0 })
       this.#emit({ message: direct }, true)
     } else if (name === PROGRESS) this.#move('TASK_STATE_WORKING', message())
   }

@@ -52,7 +52,7 @@ export function checksumOfOrigin(origin: Origin | undefined): string | undefined
 /** The log event of an A2A event; undefined if there is none. */
 async function originOf(view: TaskViewer, sequence: number): Promise<Origin | undefined> {
   for await (const { frames, after } of view.steps(view.nearest({ event: Infinity, frame: sequence }))) {
-    const found = [...frames, ...(after.state.held ?? [])].find((frame) => frame.sequence === sequence)
+    const found = [...frames, ...(after.state.buffered ?? [])].find((frame) => frame.sequence === sequence)
     if (found !== undefined) return found.origin
   }
   return undefined

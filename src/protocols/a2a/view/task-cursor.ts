@@ -2,7 +2,7 @@
 import type { Checkpoint, SharedView } from '../../../core/delivery/shared-view.ts'
 import type { ViewStep } from '../../../core/delivery/view-step.ts'
 import type { ViewKind } from '../../../core/delivery/view-cache.ts'
-import type { HeldState } from '../../../core/delivery/view-memory.ts'
+import type { ReferencedState } from '../../../core/delivery/view-memory.ts'
 import { ViewPosition } from '../../../core/delivery/view-position.ts'
 import { lastOf, recordsOf, type Slice, sliceAfter, sliceBefore } from '../../../core/model/record.ts'
 import type { Service } from '../../../core/service.ts'
@@ -57,8 +57,8 @@ export class TaskCursor {
     return this.#position.at.index
   }
 
-  get held(): HeldState {
-    return this.#position.held
+  get referenced(): ReferencedState {
+    return this.#position.referenced
   }
 
   /** Whether the last frame of the stream was delivered. */

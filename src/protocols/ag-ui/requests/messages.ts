@@ -28,7 +28,7 @@ export function toMessages(messages: readonly GivenMessage[]): Message[] {
   })
 }
 
-export function callerOf({ messages, tools = [], context = [] }: RunBody): CallerOptions {
+export function callerOptionsOf({ messages, tools = [], context = [] }: RunBody): CallerOptions {
   const given = messages.flatMap((message) =>
     message.role === 'system' || message.role === 'developer' ? [textOf(message)] : [],
   )

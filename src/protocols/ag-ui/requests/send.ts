@@ -8,7 +8,7 @@ import type { Component } from '../../../core/ports/component.ts'
 import { jsonBytes } from '../../../http/response/respond.ts'
 import { isMessageOf, parseInterruptId, parseCallId, toCallId, toInterruptId } from '../wire/ids.ts'
 import { attach, type AttachedStream } from './attach.ts'
-import { callerOf, invalid, newMessages, parsed, textOf, toMessages } from './messages.ts'
+import { callerOptionsOf, invalid, newMessages, parsed, textOf, toMessages } from './messages.ts'
 import type { GivenMessage, ResumeEntry, RunBody } from './shapes.ts'
 import { startKey, type Threads } from './threads.ts'
 
@@ -61,7 +61,7 @@ async function start(threads: Threads, { principal, component, body }: SendReque
 async function inputOf(threads: Threads, { principal, component, body }: SendRequest): Promise<unknown> {
   const isKnown = await threads.exists(principal, body.threadId)
   const messages = toMessages(isKnown ? newMessages(body.messages) : body.messages)
-  return inputFor(component, { messages, caller: callerOf(body), ...(isKnown && { continues: true }) })
+  return inputFor(component, { messages, caller: callerOptionsOf(body), ...(isKnown && { continues: true }) })
 }
 
 /** Ids of new user messages, so that other clients show them under the same ids. */

@@ -47,7 +47,7 @@ export function agentFormat(stream: AttachedStream): StreamFormat & { readonly a
       )
     },
     done: () => cursor.ended,
-    held: () => cursor.held,
+    referenced: () => cursor.referenced,
   }
 }
 

@@ -8,7 +8,7 @@ import { encodeFrames, joinEncoded } from '../../../core/delivery/encoded.ts'
 import type { Call } from '../../../http/routing/route.ts'
 import type { Notice, Stream, StreamFormat } from '../../../http/response/stream.ts'
 import { encodeSelected, type SelectedFrames, ViewCursor, type FrameFormat } from '../../../http/response/view.ts'
-import type { HeldState } from '../../../core/delivery/view-memory.ts'
+import type { ReferencedState } from '../../../core/delivery/view-memory.ts'
 import { encodeJson, encodeRetry } from '../../../sse/index.ts'
 import { encodeMetaEvents, type MetaEvent } from '../view/meta-events.ts'
 import type { AgentOs } from '../requests/agent-os.ts'
@@ -78,8 +78,8 @@ export class FollowCursor {
     return this.#cursor.at.index
   }
 
-  get held(): HeldState {
-    return this.#cursor.held
+  get referenced(): ReferencedState {
+    return this.#cursor.referenced
   }
 
   take(slice: Slice): FollowedFrames {
@@ -113,7 +113,7 @@ function followFormat(
       return joinEncoded(before, encodeMetaEvents([caughtUp!]), encodeFrames(frameFormat, step.frames, live, end))
     },
     done: () => cursor.done,
-    held: () => cursor.held,
+    referenced: () => cursor.referenced,
   }
 }
 

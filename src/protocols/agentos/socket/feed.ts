@@ -5,7 +5,7 @@ import type { Slice } from '../../../core/model/record.ts'
 import type { Sink, Subscription } from '../../../core/delivery/subscription.ts'
 import type { SocketOutbox } from '../../../http/socket/outbox.ts'
 import { type FollowedFrames, type FollowRequest, FollowCursor, noticeOf } from '../routes/follow.ts'
-import type { HeldState } from '../../../core/delivery/view-memory.ts'
+import type { ReferencedState } from '../../../core/delivery/view-memory.ts'
 import type { AgentOs } from '../requests/agent-os.ts'
 import type { Frame } from '../view/frame-writer.ts'
 
@@ -49,8 +49,8 @@ export class SocketFeed implements Sink {
     this.#subscription = subscription
   }
 
-  get held(): HeldState {
-    return this.#cursor.held
+  get referenced(): ReferencedState {
+    return this.#cursor.referenced
   }
 
   write(slice: Slice): boolean {

@@ -149,7 +149,7 @@ export class SocketSession {
 
   /** An open socket counts as a stream even if it follows no run. */
   #hold(principal: Principal): void {
-    const release = this.#os.service.holdStream(principal)
+    const release = this.#os.service.openStream(principal)
     this.#unhold()
     this.#unhold = release
     if (this.#socket.readyState !== this.#socket.OPEN) release() // already closed

@@ -3,7 +3,7 @@ import { isHoldfastError } from '../../../core/model/errors.ts'
 import type { Principal } from '../../../core/model/principal.ts'
 import type { Slice } from '../../../core/model/record.ts'
 import type { Sink, Subscription } from '../../../core/delivery/subscription.ts'
-import type { HeldState } from '../../../core/delivery/view-memory.ts'
+import type { ReferencedState } from '../../../core/delivery/view-memory.ts'
 import type { Service } from '../../../core/service.ts'
 import { closeCodes, type SocketOutbox } from '../../../http/socket/outbox.ts'
 import type { ChatFrame } from '../../../ai-sdk/view/state.ts'
@@ -50,8 +50,8 @@ export class ChatFeed implements Sink {
     }
   }
 
-  get held(): HeldState {
-    return this.#cursor.held
+  get referenced(): ReferencedState {
+    return this.#cursor.referenced
   }
 
   write(slice: Slice): boolean {

@@ -22,7 +22,7 @@ async function open(call: UpgradeCall, chats: ChatService, server: SocketServer,
   const component = chats.component(componentIn({ params, query }))
   const tools = toolsIn(query)
   // An open socket counts as a stream, even if it follows no run.
-  const release = chats.service.holdStream(principal)
+  const release = chats.service.openStream(principal)
   call.socket.once('close', release)
   await server.accept(call, (socket) => new ChatSession(socket, chats, { principal, component, tools, logger }, call))
 }

@@ -2,7 +2,7 @@
 import type { Slice } from '../../../core/model/record.ts'
 import type { Checkpoint, SharedView } from '../../../core/delivery/shared-view.ts'
 import { type SelectedFrames, ViewCursor } from '../../../http/response/view.ts'
-import type { HeldState } from '../../../core/delivery/view-memory.ts'
+import type { ReferencedState } from '../../../core/delivery/view-memory.ts'
 import type { ChatFrame, ChatState } from '../../../ai-sdk/view/state.ts'
 
 export interface ChatCursorOptions {
@@ -43,8 +43,8 @@ export class ChatCursor {
     return this.#cursor.at.index
   }
 
-  get held(): HeldState {
-    return this.#cursor.held
+  get referenced(): ReferencedState {
+    return this.#cursor.referenced
   }
 
   /** How the stream ended; undefined if it has not. */

@@ -53,7 +53,7 @@ export function chatFormat(stream: ChatStream): StreamFormat & { readonly after:
       const { frames, shared } = cursor.take(slice)
       return shared === undefined ? encodeFrames(chatFrameFormat, frames) : encodeSelected(chatFrameFormat, shared)
     },
-    held: () => cursor.held,
+    referenced: () => cursor.referenced,
     done: () => (cursor.end === 'cut' ? 'aborted' : cursor.end !== undefined),
   }
 }

@@ -1,6 +1,6 @@
 /** Decides the effect of an append, from the state of the stream. */
 import type { Event } from '../../../core/model/event.ts'
-import { appendEvent, closeEvents, type ProducerTurn, type StreamState } from '../view/stream-state.ts'
+import { appendEvent, closeEvents, type ProducerPosition, type StreamState } from '../view/stream-state.ts'
 import type { Content } from '../wire/content.ts'
 import { streamError } from '../wire/errors.ts'
 import { toOffset } from '../wire/offsets.ts'
@@ -12,7 +12,7 @@ export interface AppendRequest {
   readonly content?: Content
   readonly hasType: boolean
   readonly seq?: string
-  readonly producer?: ProducerTurn
+  readonly producer?: ProducerPosition
   readonly closes: boolean
 }
 
@@ -22,7 +22,7 @@ interface AppendResult {
   readonly isDuplicate: boolean
   readonly isClosed: boolean
   /** Last sequence number of the producer. */
-  readonly producer?: ProducerTurn
+  readonly producer?: ProducerPosition
 }
 
 interface AppendDecision {
@@ -57,7 +57,7 @@ export function decideAppend(request: AppendRequest, state: StreamState, next: n
     })
   }
   if (content !== undefined && !request.hasType) throw streamError('conflict', 'the stream has another content type')
-  if (producer !== undefined) checkTurn(producer, known, state)
+  if (producer !== undefined) checkPosition(producer, known, state)
   if (seq !== undefined && state.seq !== undefined && seq <= state.seq)
     throw streamError('conflict', `Stream-Seq ${seq} does not come after ${state.seq}`)
   const appended = content && {
@@ -81,7 +81,11 @@ function unchanged(result: AppendResult): AppendDecision {
   return { events: [], result, afterRedaction: redactedAppend }
 }
 
-function checkTurn({ epoch, seq }: ProducerTurn, known: ProducerTurn | undefined, { producers }: StreamState): void {
+function checkPosition(
+  { epoch, seq }: ProducerPosition,
+  known: ProducerPosition | undefined,
+  { producers }: StreamState,
+): void {
   if (known !== undefined && epoch > known.epoch && seq !== 0) throw wrong('a new epoch begins with Producer-Seq 0')
   const expected = known === undefined || epoch > known.epoch ? 0 : known.seq + 1
   if (seq !== expected)

@@ -1,7 +1,7 @@
 /** Parses and validates request headers. */
 import { HoldfastError } from '../../../core/model/errors.ts'
 import type { HttpRequest } from '../../../http/exchange.ts'
-import type { ProducerTurn } from '../view/stream-state.ts'
+import type { ProducerPosition } from '../view/stream-state.ts'
 
 export function header(request: HttpRequest, name: string): string | undefined {
   const value = request.headers[name]
@@ -53,7 +53,7 @@ export function readSeq(request: HttpRequest): string | undefined {
 }
 
 /** Requires all three headers, or none. */
-export function readProducer(request: HttpRequest): ProducerTurn | undefined {
+export function readProducer(request: HttpRequest): ProducerPosition | undefined {
   const [id, epoch, seq] = ['producer-id', 'producer-epoch', 'producer-seq'].map((name) => header(request, name))
   if (id === undefined && epoch === undefined && seq === undefined) return undefined
   if (id === undefined || epoch === undefined || seq === undefined)

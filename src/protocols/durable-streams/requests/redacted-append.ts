@@ -1,6 +1,6 @@
 /** Repairs an append that redaction has changed, so that readers and writers of the stream can still use it. */
 import type { Event } from '../../../core/model/event.ts'
-import { appendedIn, appendEvent, type ProducerTurn } from '../view/stream-state.ts'
+import { appendedIn, appendEvent, type ProducerPosition } from '../view/stream-state.ts'
 import type { Content } from '../wire/content.ts'
 import { wrong } from './headers.ts'
 
@@ -13,13 +13,13 @@ export function redactedAppend(redacted: Event, given: Event): Event {
 
 /** The value that later appends are compared with. */
 function turnOf(event: Event): string {
-  const { seq, producer } = appendedIn(event) ?? { producer: closingTurnOf(event) }
+  const { seq, producer } = appendedIn(event) ?? { producer: closingPositionOf(event) }
   return JSON.stringify([seq, producer])
 }
 
-function closingTurnOf(event: Event): ProducerTurn | undefined {
+function closingPositionOf(event: Event): ProducerPosition | undefined {
   const output = event.type === 'run.completed' ? event.data.output : undefined
-  return (output as { readonly producer?: ProducerTurn } | undefined)?.producer
+  return (output as { readonly producer?: ProducerPosition } | undefined)?.producer
 }
 
 /** A replaced number or key may make the message invalid JSON: it then becomes a string with its text. */

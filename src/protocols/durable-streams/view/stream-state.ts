@@ -4,7 +4,7 @@ import type { Event, LoggedEvent } from '../../../core/model/event.ts'
 import { isTerminal } from '../../../core/model/event.ts'
 import type { Content } from '../wire/content.ts'
 
-export interface ProducerTurn {
+export interface ProducerPosition {
   readonly id: string
   readonly epoch: number
   readonly seq: number
@@ -14,7 +14,7 @@ export interface ProducerTurn {
 interface Appended {
   readonly content: Content
   readonly seq?: string
-  readonly producer?: ProducerTurn
+  readonly producer?: ProducerPosition
 }
 
 /** Records before the first append: created, started, paused. */
@@ -26,7 +26,7 @@ export interface StreamState {
   readonly isClosed: boolean
   /** Last `Stream-Seq`. */
   readonly seq?: string
-  readonly producers: ReadonlyMap<string, ProducerTurn>
+  readonly producers: ReadonlyMap<string, ProducerPosition>
 }
 
 const APPENDED = 'stream.appended'
@@ -36,7 +36,7 @@ export function appendEvent(value: Appended): Event {
 }
 
 /** Events that close a paused stream. They record the producer's sequence number, for retries. */
-export function closeEvents(producer: ProducerTurn | undefined): readonly Event[] {
+export function closeEvents(producer: ProducerPosition | undefined): readonly Event[] {
   return [
     { type: 'run.resumed', data: { answers: {} } },
     { type: 'run.completed', data: producer === undefined ? {} : { output: { producer } } },
@@ -59,16 +59,16 @@ export const streamKind: ViewKind<StreamState, never> = {
       if (appended !== undefined) {
         const { seq = state.seq, producer } = appended
         const tail = event.index + 1
-        return { state: { ...withTurn(state, producer), tail, ...(seq !== undefined && { seq }) }, frames: [] }
+        return { state: { ...withPosition(state, producer), tail, ...(seq !== undefined && { seq }) }, frames: [] }
       }
       if (!isTerminal(event.type)) return { state, frames: [] }
       const output = event.type === 'run.completed' ? event.data.output : undefined
-      const { producer } = (output ?? {}) as { readonly producer?: ProducerTurn }
-      return { state: { ...withTurn(state, producer), isClosed: true }, frames: [] }
+      const { producer } = (output ?? {}) as { readonly producer?: ProducerPosition }
+      return { state: { ...withPosition(state, producer), isClosed: true }, frames: [] }
     },
   },
 }
 
-function withTurn(state: StreamState, turn: ProducerTurn | undefined): StreamState {
+function withPosition(state: StreamState, turn: ProducerPosition | undefined): StreamState {
   return turn === undefined ? state : { ...state, producers: new Map(state.producers).set(turn.id, turn) }
 }

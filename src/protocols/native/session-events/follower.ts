@@ -39,7 +39,7 @@ export class SessionFollower {
   readonly #unwatch: () => void
   #since: number
   /** A run may have been started since the last refresh. */
-  #hasNews = false
+  #hasChanges = false
   #wake: (() => void) | undefined
 
   constructor(parts: Follower, { since, runs }: SessionCursor) {
@@ -47,7 +47,7 @@ export class SessionFollower {
     this.#since = since
     for (const [id, at] of runs) this.#runs.set(id, { id, created: 0, at })
     this.#unwatch = parts.service.onSessionRun(parts.principal, parts.session, () => {
-      this.#hasNews = true
+      this.#hasChanges = true
       this.#wake?.()
     })
   }
@@ -71,7 +71,7 @@ export class SessionFollower {
 
   /** Finds new runs. */
   async refresh(): Promise<void> {
-    this.#hasNews = false
+    this.#hasChanges = false
     const found = (await this.#newerRuns()).toReversed()
     for (const { run } of found) {
       const created = Date.parse(run.createdAt)
@@ -162,7 +162,7 @@ export class SessionFollower {
 
   /** Resolves when there may be a new run or event, or at the timeout. */
   async wait(timeoutMs: number, signal: AbortSignal): Promise<void> {
-    if (this.#hasNews) return
+    if (this.#hasChanges) return
     const { service, principal } = this.#parts
     const woken = new AbortController()
     const ended = AbortSignal.any([signal, woken.signal])
@@ -172,10 +172,10 @@ export class SessionFollower {
       this.#wake = resolve
       ended.addEventListener('abort', () => (clearTimeout(timer), resolve()), { once: true })
     })
-    const news = open.map(({ id, at }) =>
+    const changes = open.map(({ id, at }) =>
       service.waitForMore(principal, id, at as number, timeoutMs, ended).catch(() => pause),
     )
-    await Promise.race([pause, ...news])
+    await Promise.race([pause, ...changes])
     this.#wake = undefined
     woken.abort()
   }

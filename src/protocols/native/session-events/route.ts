@@ -4,7 +4,7 @@ import { HoldfastError, isHoldfastError } from '../../../core/model/errors.ts'
 import type { Limits } from '../../../core/model/limits.ts'
 import type { Service } from '../../../core/service.ts'
 import { ResponseBackpressure } from '../../../http/response/response-backpressure.ts'
-import { HeldCall } from '../../../http/response/held-call.ts'
+import { OpenCall } from '../../../http/response/open-call.ts'
 import { ISOLATION_HEADERS, respondText } from '../../../http/response/respond.ts'
 import type { Call } from '../../../http/routing/route.ts'
 import { encodeFrame, encodeRetry, HEARTBEAT } from '../../../sse/index.ts'
@@ -53,7 +53,7 @@ async function longPoll(
   follower: SessionFollower,
   { limit, wait }: { readonly limit: number; readonly wait: number },
 ): Promise<Batch | undefined> {
-  const held = new HeldCall(call, service)
+  const held = new OpenCall(call, service)
   const until = performance.now() + wait
   try {
     while (performance.now() < until && !held.signal.aborted && !service.closed) {
@@ -72,7 +72,7 @@ async function longPoll(
 async function stream(call: Call, service: Service, follower: SessionFollower): Promise<void> {
   const { response, principal, params } = call
   await service.startReadingSession(principal, params['id']!)
-  const held = new HeldCall(call, service)
+  const held = new OpenCall(call, service)
   response.once('close', () => held.release())
   response.writeHead(200, {
     'content-type': 'text/event-stream; charset=utf-8',

@@ -1,7 +1,7 @@
 /** Converts chat completion messages to a conversation. */
 import type { CallerOptions } from '../../../core/model/caller-options.ts'
 import type { ContentPart, Conversation, Message } from '../../../core/model/conversation.ts'
-import { callerOf, callInput, filePart, imagePart, plainText, settingsOf } from '../requests/input.ts'
+import { callerOptionsOf, callInput, filePart, imagePart, plainText, settingsOf } from '../requests/input.ts'
 import type { CallerResult } from '../requests/caller-results.ts'
 import { unsupported } from '../wire/errors.ts'
 import type { CompletionBody, ChatMessage } from './shapes.ts'
@@ -15,7 +15,7 @@ export function toConversation(body: CompletionBody, isContinued: boolean): Conv
   )
   return {
     messages: conversationIn(isContinued ? newOf(messages) : messages),
-    caller: callerOf({
+    caller: callerOptionsOf({
       instructions: instructions.length === 0 ? undefined : instructions.join('\n\n'),
       tools: tools?.map(({ function: { name, description, parameters } }) => ({
         name,

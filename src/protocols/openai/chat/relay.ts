@@ -14,7 +14,7 @@ export interface CompletionRelay {
   /** The last upstream event is logged, and the following events are derived from it. */
   readonly isVerbatim: boolean
   /** Buffered chunks that end the response. */
-  readonly held: readonly Chunk[]
+  readonly buffered: readonly Chunk[]
   /** All chunks merged, if the complete object is needed. Absent if some were retracted: the derived events have the rest. */
   readonly whole: Chunk | undefined
   /** Index of the first chunk. */
@@ -24,7 +24,7 @@ export interface CompletionRelay {
 
 const beginning: CompletionRelay = {
   isVerbatim: true,
-  held: [],
+  buffered: [],
   whole: undefined,
   first: undefined,
   isPartlyRetracted: false,
@@ -46,7 +46,7 @@ function retracted(relay: CompletionRelay, event: DiscardedAttempt): CompletionR
   const from = retractedFrom(event, actorKey(undefined))
   if (from === Infinity) return relay
   if (from <= first) return { ...beginning, isVerbatim: false }
-  return { ...relay, isVerbatim: false, held: [], whole: undefined, isPartlyRetracted: true }
+  return { ...relay, isVerbatim: false, buffered: [], whole: undefined, isPartlyRetracted: true }
 }
 
 /** Whether the upstream's own chunk already shows a piece. */
@@ -67,9 +67,9 @@ export function received(
     return { state, frames: state.cut ? [] : [{ data: data.data as object, event: data.name, last: false }] }
   const chunk = data.data as Chunk
   const whole = view.whole === true && !relay.isPartlyRetracted ? mergeChunk(relay.whole, chunk) : undefined
-  const isEnd = relay.held.length > 0 || isFinish(chunk)
-  const held = isEnd ? [...relay.held, chunk] : relay.held
-  const next: CompletionRelay = { ...relay, isVerbatim: true, held, whole, first: relay.first ?? index }
+  const isEnd = relay.buffered.length > 0 || isFinish(chunk)
+  const buffered = isEnd ? [...relay.buffered, chunk] : relay.buffered
+  const next: CompletionRelay = { ...relay, isVerbatim: true, buffered, whole, first: relay.first ?? index }
   const isShown = !isEnd && !state.cut && !isFailure(chunk)
   return {
     state: { ...state, relay: next },
@@ -87,8 +87,8 @@ function isFailure({ error }: Chunk): boolean {
 }
 
 /** The end as the upstream sent it. */
-export function relayedEnd({ held }: CompletionRelay, includeUsage: boolean): CompletionFrame[] {
-  const frames = held.filter((chunk) => includeUsage || !isUsageOnly(chunk))
+export function relayedEnd({ buffered }: CompletionRelay, includeUsage: boolean): CompletionFrame[] {
+  const frames = buffered.filter((chunk) => includeUsage || !isUsageOnly(chunk))
   return [
     ...frames.map((chunk) => ({ data: toClientChunk(chunk, includeUsage), last: false })),
     { data: '[DONE]', last: true },

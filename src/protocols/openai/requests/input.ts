@@ -29,10 +29,10 @@ function mediaTypeOf(name = ''): string {
 }
 
 /** Omits absent options, so that no options is an empty object. */
-export function callerOf(wishes: {
+export function callerOptionsOf(requested: {
   readonly [Key in keyof CallerOptions]: CallerOptions[Key] | undefined
 }): CallerOptions {
-  return Object.fromEntries(Object.entries(wishes).filter(([, value]) => value !== undefined))
+  return Object.fromEntries(Object.entries(requested).filter(([, value]) => value !== undefined))
 }
 
 /** Undefined if not specified. */

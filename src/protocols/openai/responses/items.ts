@@ -4,7 +4,7 @@ import type { CallerResult } from '../requests/caller-results.ts'
 import { refusal, unsupported } from '../wire/errors.ts'
 import { type Part, toItemId } from '../wire/ids.ts'
 import type { ContentPart, Conversation, Message } from '../../../core/model/conversation.ts'
-import { callerOf, callInput, filePart, imagePart, plainText, settingsOf } from '../requests/input.ts'
+import { callerOptionsOf, callInput, filePart, imagePart, plainText, settingsOf } from '../requests/input.ts'
 import { openCompaction } from './compaction.ts'
 import type { InputItem, InputPart, ResponseBody } from './shapes.ts'
 import type { OutputItem } from './state.ts'
@@ -19,7 +19,7 @@ export async function toConversation(body: ResponseBody, lookUp: ItemLookup): Pr
   const instructionTexts = [...(instructions === undefined ? [] : [instructions]), ...system]
   return {
     messages: messagesIn(items),
-    caller: callerOf({
+    caller: callerOptionsOf({
       instructions: instructionTexts.length === 0 ? undefined : instructionTexts.join('\n\n'),
       tools: toolsIn(body.tools),
       toolChoice: choiceOf(body.tool_choice),

@@ -1,7 +1,7 @@
 /** One response on a WebSocket: the same view as over HTTP, one message per event, with backpressure (SUB-1). */
 import type { SharedView } from '../../../core/delivery/shared-view.ts'
 import type { Sink, Subscription } from '../../../core/delivery/subscription.ts'
-import type { HeldState } from '../../../core/delivery/view-memory.ts'
+import type { ReferencedState } from '../../../core/delivery/view-memory.ts'
 import type { Principal } from '../../../core/model/principal.ts'
 import type { Slice } from '../../../core/model/record.ts'
 import type { Service } from '../../../core/service.ts'
@@ -65,8 +65,8 @@ export class ResponseFeed implements Sink {
     this.#subscription = subscription
   }
 
-  get held(): HeldState {
-    return this.#cursor.held
+  get referenced(): ReferencedState {
+    return this.#cursor.referenced
   }
 
   write(slice: Slice): boolean {

@@ -8,8 +8,8 @@ const WAITING_MAX = 16
 export class ResponseQueues {
   readonly #waiting = new Map<string | undefined, (() => Promise<void>)[]>()
 
-  /** `turn` must not throw. */
-  add(streamId: string | undefined, turn: () => Promise<void>): void {
+  /** `job` must not throw. */
+  add(streamId: string | undefined, job: () => Promise<void>): void {
     const waiting = this.#waiting.get(streamId)
     if (waiting === undefined) {
       if (this.#waiting.size >= STREAMS_MAX)
@@ -17,13 +17,13 @@ export class ResponseQueues {
           'rate_limited',
           `this connection already has responses on ${STREAMS_MAX} streams, the maximum`,
         )
-      this.#waiting.set(streamId, [turn])
+      this.#waiting.set(streamId, [job])
       void this.#work(streamId)
       return
     }
     if (waiting.length > WAITING_MAX)
       throw new HoldfastError('rate_limited', `${WAITING_MAX} requests already wait on this stream, the maximum`)
-    waiting.push(turn)
+    waiting.push(job)
   }
 
   clear(): void {

@@ -23,7 +23,7 @@ async function open(call: UpgradeCall, service: Service, server: SocketServer, l
   const principal = await call.authenticate(bearer === undefined ? {} : { bearer })
   call.admit(principal)
   // An open socket counts as a stream, even if it follows no run.
-  const release = service.holdStream(principal)
+  const release = service.openStream(principal)
   call.socket.once('close', release)
   // An idempotency key in the handshake would apply to every response.
   const headers = Object.fromEntries(CONNECTION_HEADERS.map((name) => [name, given[name]]))

@@ -30,7 +30,7 @@ export class NatsRunIndex {
   readonly #lanes = new Map<string, Set<Entry>>()
   /** Runs leased by each worker. */
   readonly #held = new Map<string, Set<Entry>>()
-  readonly #turns = new FairOrder<Entry>()
+  readonly #order = new FairOrder<Entry>()
   /** Tombstones of removed runs, and when each became known. */
   readonly #tombstones = new Map<string, { readonly seq: number; readonly at: number }>()
   readonly #totals: OwnerTotals
@@ -44,31 +44,31 @@ export class NatsRunIndex {
   }
 
   /**
-   * Applies a message and returns the run's previous state; undefined: new run. `isNews`: false if already known. `fault`: the
+   * Applies a message and returns the run's previous state; undefined: new run. `isNew`: false if already known. `fault`: the
    * message is newer but has an older state, as after a stream lost messages; it is not applied.
    */
-  apply({ head, seq }: Tip): { readonly isNews: boolean; readonly before?: Head | undefined; readonly fault?: string } {
+  apply({ head, seq }: Tip): { readonly isNew: boolean; readonly before?: Head | undefined; readonly fault?: string } {
     const { back: _back, ...rest } = head
     const kept: Head = { ...rest, back: [] }
     const entry = this.#entries.get(head.id)
-    if (seq <= (entry?.seq ?? this.#tombstones.get(head.id)?.seq ?? 0)) return { isNews: false }
+    if (seq <= (entry?.seq ?? this.#tombstones.get(head.id)?.seq ?? 0)) return { isNew: false }
     const fault = entry && regressionFrom(entry.head, head)
-    if (fault !== undefined) return { isNews: false, fault }
+    if (fault !== undefined) return { isNew: false, fault }
     if (head.tombstone !== undefined) {
       if (entry !== undefined) this.#drop(entry)
       this.#tombstones.set(head.id, { seq, at: performance.now() })
-      return { isNews: true, before: entry?.head }
+      return { isNew: true, before: entry?.head }
     }
     this.#tombstones.delete(head.id)
     if (entry === undefined) {
       this.#reindex(this.#add(kept, seq), undefined)
-      return { isNews: true }
+      return { isNew: true }
     }
     const before = entry.head
     this.#totals.add(kept.owner, { logBytes: keptBytesOf(kept) - keptBytesOf(before) })
     Object.assign(entry, { head: kept, seq, run: kept, stop: kept.stopped ? true : undefined })
     this.#reindex(entry, before)
-    return { isNews: true, before }
+    return { isNew: true, before }
   }
 
   /** A run turned out to be missing, without a tombstone. */
@@ -119,7 +119,7 @@ export class NatsRunIndex {
   claimable(limit: number, now: number, isHeld: (head: Head) => boolean, components?: readonly string[]): string[] {
     const isWanted = ({ head }: Entry): boolean =>
       (head.stopped || (components?.includes(head.component) ?? true)) && this.isClaimable(head, now, isHeld)
-    return this.#turns.first(limit, isWanted).map(({ id }) => id)
+    return this.#order.first(limit, isWanted).map(({ id }) => id)
   }
 
   isClaimable(head: Head, now: number, isHeld: (head: Head) => boolean): boolean {
@@ -129,11 +129,11 @@ export class NatsRunIndex {
 
   /** All runs that need a worker, now or later. */
   needed(): Iterable<Entry> {
-    return this.#turns.all()
+    return this.#order.all()
   }
 
   queued(owner?: string): number {
-    return this.#turns.queued(owner)
+    return this.#order.queued(owner)
   }
 
   /** Newest first. */
@@ -190,7 +190,7 @@ export class NatsRunIndex {
   /** Updates lane, worker and fair order. */
   #reindex(entry: Entry, before: Head | undefined): void {
     const { head } = entry
-    this.#turns.place(entry)
+    this.#order.place(entry)
     if (head.lane !== undefined) put(this.#lanes, head.lane, entry, !isFinished(head.status))
     if (before?.lease !== undefined && before.lease.worker !== head.lease?.worker)
       put(this.#held, before.lease.worker, entry, false)

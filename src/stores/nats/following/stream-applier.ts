@@ -71,10 +71,10 @@ export class StreamApplier {
   /** Applies a message to the index and emits hints. */
   apply(tip: Tip, slice: Slice | undefined): void {
     const { index, hints, isClaimable } = this.#options
-    const { isNews, before, fault } = index.apply(tip)
+    const { isNew, before, fault } = index.apply(tip)
     const { head } = tip
     if (fault !== undefined) return this.#quarantine(head.id, fault)
-    if (!isNews || head.tombstone !== undefined) return
+    if (!isNew || head.tombstone !== undefined) return
     const isLeft = before === undefined || (before.lease !== undefined && head.lease === undefined)
     const claimable = isLeft && isClaimable(head)
     const stop = head.stopped && before?.stopped !== true

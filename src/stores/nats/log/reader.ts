@@ -54,8 +54,8 @@ async function readFrom(messages: RunMessages, tip: Tip, after: number, maxBytes
   if (positions.length === 0 || positions[0]!.from > after + 1) return undefined
   const slices: Slice[] = []
   let bytes = 0
-  for (let at = 0, turn = 0; at < positions.length && bytes < maxBytes; turn++) {
-    const batch = positions.slice(at, at + (BATCHES[turn] ?? BATCHES.at(-1)!))
+  for (let at = 0, round = 0; at < positions.length && bytes < maxBytes; round++) {
+    const batch = positions.slice(at, at + (BATCHES[round] ?? BATCHES.at(-1)!))
     at += batch.length
     const loaded = await Promise.all(batch.map((position) => messages.records(tip, position)))
     for (const slice of loaded) {

@@ -51,7 +51,7 @@ test('[STO-1] each commit compacts twice the bytes that it writes, and at least 
   expect(sealedBy(opened, firstRecords(backlog, 32 * 1024))).toBe(0)
   expect(sealedBy(opened, { ...IDLE, ended: backlog })).toBe(1) // 16 KiB are less than one run's records
   let next = backlog.length
-  for (let turn = 0; turn < 5; turn++) {
+  for (let round = 0; round < 5; round++) {
     const written = firstRecords([++next, ++next, ++next, ++next], 48 * 1024)
     expect(written.data.length).toBeLessThan(4 * SEGMENT_BYTES) // none of them is ready itself
     expect(sealedBy(opened, written)).toBe(12)

@@ -57,7 +57,7 @@ function record(run: number, index: number, chars: number): string {
 describe('[STO-1] compaction', () => {
   test('writes no segment that is larger than the bound, unless it is one record', () => {
     const log = new Log()
-    for (let turn = 0; turn < 40; turn++) log.commit([1], 100, 100)
+    for (let round = 0; round < 40; round++) log.commit([1], 100, 100)
     log.commit([1], 1, 3 * SEGMENT_BYTES)
     log.commit([1], 5, SEGMENT_BYTES / 2)
     const segments = log.compaction.take(EVERYTHING, 0)
@@ -79,7 +79,7 @@ describe('[STO-1] compaction', () => {
     const segments: Segment[] = []
     let run = 0
     let behind = 0
-    for (let turn = 0; turn < 300; turn++) {
+    for (let round = 0; round < 300; round++) {
       const runs = Array.from({ length: 20 }, () => ++run)
       const bytes = log.commit(runs, 5)
       for (const each of runs) log.end(each)

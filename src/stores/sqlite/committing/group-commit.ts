@@ -181,11 +181,11 @@ export class GroupCommit {
     // Deferred, so that everything accepted in this tick of the event loop joins.
     setImmediate(() => {
       this.#scheduled = false
-      this.#startInTime()
+      this.#startNextCommit()
     })
   }
 
-  #startInTime(): void {
+  #startNextCommit(): void {
     const wait = this.#isLarge ? 0 : this.#pace.wait()
     if (wait < 1) return this.#start()
     this.#startTimer ??= setTimeout(() => this.#start(), wait)
@@ -238,7 +238,7 @@ export class GroupCommit {
     const { batch, controls, compact } = this.#underWay.shift()!
     if (reply.kind === 'failed') return this.fail(reply, controls)
     if (reply.kind !== 'committed') throw new Error(`unexpected reply ${reply.kind} from the committing thread`)
-    this.#startInTime() // before delivering this one, so that the disk works meanwhile
+    this.#startNextCommit() // before delivering this one, so that the disk is busy during the delivery
     this.#deliver(batch, sealedBefore(reply.sealed))
     const answers = reply.documents.values()
     for (const { document, removed, resolve, reject } of controls) {

@@ -7,7 +7,7 @@ import { Lanes } from './lanes.ts'
 export class ActiveRunIndex {
   readonly #runs = new Map<string, ActiveRun>()
   readonly #lanes = new Lanes()
-  readonly #turns = new FairOrder<ActiveRun>()
+  readonly #order = new FairOrder<ActiveRun>()
 
   get(id: string): ActiveRun | undefined {
     return this.#runs.get(id)
@@ -19,11 +19,11 @@ export class ActiveRunIndex {
 
   /** Runs that need a worker, now or later. */
   waiting(): ReturnType<FairOrder<ActiveRun>['all']> {
-    return this.#turns.all()
+    return this.#order.all()
   }
 
   queued(owner?: string): number {
-    return this.#turns.queued(owner)
+    return this.#order.queued(owner)
   }
 
   /** The oldest unfinished run of a lane. */
@@ -38,14 +38,14 @@ export class ActiveRunIndex {
   clear(): void {
     this.#runs.clear()
     this.#lanes.clear()
-    this.#turns.clear()
+    this.#order.clear()
   }
 
   /** Adds a run that may execute. */
   add(active: ActiveRun): void {
     this.#runs.set(active.run.id, active)
     if (!active.finished) this.#lanes.join(active)
-    this.#turns.place(active)
+    this.#order.place(active)
   }
 
   /** Holds a run that must not execute: it is finished or damaged. */
@@ -56,13 +56,13 @@ export class ActiveRunIndex {
   /** The state of a run has changed. */
   changed(active: ActiveRun): void {
     if (active.finished) this.#lanes.leave(active)
-    this.#turns.place(active)
+    this.#order.place(active)
   }
 
   /** The run must not execute from now on. */
   quarantine(active: ActiveRun): void {
     this.#lanes.leave(active)
-    this.#turns.remove(active)
+    this.#order.remove(active)
   }
 
   delete(active: ActiveRun): void {
@@ -82,6 +82,6 @@ export class ActiveRunIndex {
   claimable(limit: number, now: number, { components, takeover = true }: ClaimableQuery): readonly ActiveRun[] {
     const isWanted = ({ run, stop }: ActiveRun): boolean =>
       stop !== undefined || (components?.includes(run.component) ?? true)
-    return this.#turns.first(limit, (active) => isWanted(active) && this.isClaimable(active, now, { takeover }))
+    return this.#order.first(limit, (active) => isWanted(active) && this.isClaimable(active, now, { takeover }))
   }
 }
