@@ -184,7 +184,7 @@ describe('resumable-stream', () => {
     expect((await textOf(stream)).length).toBe(2000) // opened before the end
   })
 
-  test('consumers that stall cost a page each, not the stream', async () => {
+  test('a stalled consumer buffers one page, not the stream', async () => {
     const context = open({ store: `sqlite:${temporaryDatabase()}` })
     const chunk = 'x'.repeat(100_000)
     await textOf(await context.resumableStream('warm-up', done(chunk)))

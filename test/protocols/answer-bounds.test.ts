@@ -214,7 +214,7 @@ test.each([
   expect(await response.text()).toContain('stream its events instead')
 })
 
-test('a log that is too long for one response is still streamed whole', async () => {
+test('response limit: a log that is too long for one response is still streamed whole', async () => {
   const response = await fetch(`${server.url}/runs/run_huge0000/events`)
   expect((await response.text()).match(/^id: /gm)).toHaveLength(1003)
 })

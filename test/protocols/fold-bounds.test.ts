@@ -130,7 +130,7 @@ test('[SEC-2] MCP: folding beyond the share of a principal is refused as an erro
   expect((await get('bert')).body).toContain('once once')
 })
 
-test('a log of one page is read while all slots are taken', async () => {
+test('folds: a log of one page is read while all slots are taken', async () => {
   const served = await serve({ maxConcurrentFolds: 1, maxQueuedFolds: 0 }, ['anna'])
   ask(served, 'anna', '/runs/run_anna0000/events?snapshot=1&format=json').catch(() => {})
   await until('one reads', () => served.stuck() === 1)

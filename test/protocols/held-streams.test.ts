@@ -139,7 +139,7 @@ test('[SEC-2] a session long poll counts as a stream while it waits, and beyond 
   await until('there is room', () => hasRoom(anna, id))
 })
 
-describe('[SUB-1] a client that stops reading', () => {
+describe('[SUB-1] streams: a client that stops reading', () => {
   const STALL_MS = 1500
   const HELD_MB_MAX = 24
 

@@ -29,7 +29,7 @@ describe.each(taken)('session %j', (session) => {
     expect(decodeHeader(shown.headers.get('holdfast-session')!)).toContain(session)
   })
 
-  test('is that of a chat of the AI SDK, in its header and messages', async () => {
+  test('is the chat id of the AI SDK, in its header and messages', async () => {
     const server = await serveInProcess({ store: createMemoryStore() })
     const body = { id: session, messages: [{ role: 'user', parts: [{ type: 'text', text: 'text 1' }] }] }
     const sent = await call(server, 'POST', '/ai/lab/chat', { body })

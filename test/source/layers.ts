@@ -4,7 +4,7 @@ import { dirname, join, normalize } from 'node:path'
 import { type ImportedModule, importsOf } from '../../scripts/imports.ts'
 
 /**
- * Allowed imports of each part, besides itself. Under `x/*` every file or folder of x is a part of its own: siblings are strangers.
+ * Allowed imports of each part, besides itself. Under `x/*` every file or folder of x is a part of its own: siblings may not import each other.
  * A folder name alone stands for all that is in it, and `type:` for types only.
  */
 export const layers: Readonly<Record<string, readonly string[]>> = {

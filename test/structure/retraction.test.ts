@@ -42,11 +42,11 @@ vi.mock('../../src/core/structure/retraction.ts', async (original) => {
   return { ...real, retractedFrom }
 })
 
-/** By key, as their callers call them: team members, a workflow with a step, and branches of it that run at once. */
+/** By key, as events name them: team members, a workflow with a step, and branches of it that run concurrently. */
 const actors = new Map<string, Actor>(
   [
     'facts', // a member of a team
-    'facts/check', // whom it called
+    'facts/check', // called by the member
     'facts/check/deep',
     'facts-more', // a member whose name begins alike
     'facts-more/check',

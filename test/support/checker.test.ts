@@ -7,7 +7,7 @@ const text = record(2, 'text.delta', { text: '[0] kelp ' })
 const completed = record(3, 'run.completed', {})
 const good = [created, started, text, completed]
 
-describe('the checker', () => {
+describe('log checker of the tests', () => {
   test('accepts a log that is right', () => {
     expect(checkedEnd('run_1', log(good)).map(({ type }) => type)).toEqual([
       'run.created',

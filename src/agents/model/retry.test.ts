@@ -92,7 +92,7 @@ describe('model agent: the delay before a retry', () => {
   const policy = { retries: 3, delayMs: 100 }
   const failure = new WorkError({ code: 'agent_failed', message: 'x', retryable: true })
 
-  test('doubles, with jitter, and is bounded', () => {
+  test('the retry delay doubles, with jitter, up to a maximum', () => {
     const waits = [1, 2, 3, 4].map((failures) => retryDelay(failure, failures, policy, () => 1))
     expect(waits).toEqual([100, 200, 400, undefined])
     expect(retryDelay(failure, 1, policy, () => 0)).toBe(50)

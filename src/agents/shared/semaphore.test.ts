@@ -3,7 +3,7 @@ import { Semaphore } from './semaphore.ts'
 
 const { signal } = new AbortController()
 
-test('isolated slots: a released slot goes to the longest waiter', async () => {
+test('semaphore: a released slot goes to the longest waiter', async () => {
   const slots = new Semaphore(1)
   const order: string[] = []
   const giveBack = await slots.take(signal)
@@ -14,7 +14,7 @@ test('isolated slots: a released slot goes to the longest waiter', async () => {
   expect(order).toEqual(['first', 'second'])
 })
 
-test('isolated slots: an aborted wait takes no slot, and a second release frees nothing more', async () => {
+test('semaphore: an aborted wait takes no slot, and a second release frees nothing more', async () => {
   const slots = new Semaphore(1)
   const giveBack = await slots.take(signal)
   const controller = new AbortController()

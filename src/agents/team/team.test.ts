@@ -252,7 +252,7 @@ describe('team in a session', () => {
   })
 })
 
-describe('token usage', () => {
+describe('team: token usage', () => {
   function tokensIn(log: readonly LoggedEvent[]): Record<string, number> {
     const sums: Record<string, number> = {}
     for (const event of log) {

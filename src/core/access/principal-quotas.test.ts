@@ -9,7 +9,7 @@ import type { Sink } from '../delivery/subscription.ts'
 const anna: Principal = { id: 'anna' }
 const bert: Principal = { id: 'bert' }
 
-describe('[SEC-2] the worker slots of one principal', () => {
+describe('[SEC-2] quotas: the worker slots of one principal', () => {
   test.each([
     ['half of them by default', {}, 2],
     ['as many as configured', { maxRunsPerPrincipal: 3 }, 3],
@@ -47,7 +47,7 @@ describe('[SEC-2] the worker slots of one principal', () => {
   })
 })
 
-describe('[SEC-2] the starts of one principal', () => {
+describe('[SEC-2] quotas: the starts of one principal', () => {
   const limits = { maxStartsPerSecond: 1, maxStartBurst: 3 }
 
   test('are rejected beyond the burst, with a retry delay, and those of others are not', async () => {
@@ -68,7 +68,7 @@ describe('[SEC-2] the starts of one principal', () => {
   })
 })
 
-test('[SEC-2] the open streams of one principal are limited over all its runs, and a closed one can be replaced by another', async () => {
+test('[SEC-2] quotas: the open streams of one principal are limited over all its runs, and a closed one can be replaced by another', async () => {
   const { component } = gated()
   const node = openNode({ components: [component], limits: { maxStreamsPerPrincipal: 2 } })
   const runs = [await node.startAs(anna, 'subject'), await node.startAs(anna, 'subject')]

@@ -13,7 +13,7 @@ function allowed(scopes: readonly string[] | undefined, target: Target): Action[
 
 const use = ['read', 'start', 'answer', 'stop', 'remove', 'edit', 'share']
 
-describe('scopes', () => {
+describe('credential scopes', () => {
   test.each<[readonly string[] | undefined, Target, readonly string[]]>([
     [undefined, lab, use],
     [[], lab, []],

@@ -136,7 +136,7 @@ test('[STO-2] the run and index of every record in a slice can be checked', () =
   expect(faultIn('run_1', sliceOf(8, [], false))).toMatch(/event 8 is missing/)
 })
 
-test('[STO-2] the error names the store and what it returned', async () => {
+test('[STO-2] reads: the error names the store and what it returned', async () => {
   const store = createMemoryStore({ clock })
   await writing(store)
   const broken = overriding(store, { read: (id) => store.read(id, 0, 1) })

@@ -167,7 +167,7 @@ describe('[SUB-2] [LOG-5] a subscription delivers every record after its cursor,
   })
 })
 
-describe('[SUB-1] a subscriber that does not read', () => {
+describe('[SUB-1] subscription: a subscriber that does not read', () => {
   test('gets nothing until it has room, and then everything it missed, in pieces', async () => {
     const store = createMemoryStore({ clock })
     const runWriter = await writing(store)
@@ -379,7 +379,7 @@ describe('[SUB-2] [SUB-3] a subscription that cannot continue fails with the rea
   })
 })
 
-describe('a closed subscription', () => {
+describe('subscription: a closed subscription', () => {
   test('gets nothing more, also from a read in progress', async () => {
     const store = createMemoryStore({ clock })
     const runWriter = await writing(store)
@@ -502,7 +502,7 @@ test('subscriptions: lag is that of the slowest one, and 0 when all are caught u
   expect(registry.lag).toBe(0)
 })
 
-describe('waitForMore', () => {
+describe('subscription: waitForMore', () => {
   const hangs = subject(async function* (_, context) {
     yield String(await context.ask('Go on?'))
   })

@@ -57,7 +57,7 @@ const hostile: readonly string[] = [
   '</script><!--',
 ]
 
-describe('a record', () => {
+describe('records: a record', () => {
   test('is the frame of the native protocol', () => {
     expect(record(7, { type: 'text.delta', data: { text: 'hi' } })).toBe(
       `id: 7\nevent: text.delta\ndata: {"run":"run_1","index":7,"time":"${time}","type":"text.delta","data":{"text":"hi"}}\n\n`,
@@ -93,7 +93,7 @@ describe('a record', () => {
   })
 })
 
-describe('[LOG-5] a slice returns the records that were put in', () => {
+describe('[LOG-5] records: a slice returns the records that were put in', () => {
   test('any text is returned unchanged', () => {
     const slice = texts(0, hostile)
     expect(textsOf(slice)).toEqual(hostile)
@@ -128,7 +128,7 @@ describe('[LOG-5] a slice returns the records that were put in', () => {
   })
 })
 
-describe('[SUB-2] a slice is cut at record boundaries', () => {
+describe('[SUB-2] records: a slice is cut at record boundaries', () => {
   // Indexes of one, two and three digits, so that `1` and `11` and `111` are told apart.
   const cases: readonly (readonly [string, Slice])[] = [
     ['from the start', texts(0, hostile)],
@@ -183,7 +183,7 @@ describe('[SUB-2] a slice is cut at record boundaries', () => {
   })
 })
 
-describe('the mark of the last record', () => {
+describe('records: the mark of the last record', () => {
   const first = encodeRecord('run_1', 0, time, 'text.delta', encodeTextBody('first', bounds))
   const marked = (at: string, text: string): string =>
     lastMark(sliceOf(0, [first, encodeRecord('run_1', 1, at, 'text.delta', encodeTextBody(text, bounds))], false))
@@ -213,7 +213,7 @@ describe('the mark of the last record', () => {
   })
 })
 
-describe('an envelope', () => {
+describe('records: an envelope', () => {
   const said = ['', 'word ', '"', '\\', 'a\\"b', '"}}', '\n\n', 'Grüße 🌊', '\u2028', '{"text":"x"}', 'x'.repeat(5000)]
   const actor = { component: 'c', run: 'run_1/a' }
   const cases = said.flatMap((text): Event[] => [

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { createFakeClock } from '../../testing/fake-clock.ts'
 import { isoTimer, systemClock, systemIds } from './clock.ts'
 
-describe('ids', () => {
+describe('system clock: ids', () => {
   test('have a prefix that names their kind, and 26 characters without i, l, o and u', () => {
     const ids = systemIds()
     for (let round = 0; round < 100; round++) {

@@ -129,7 +129,7 @@ async function outage({ clock, links }: Cluster): Promise<void> {
   for (const link of links) link.isAway = false
 }
 
-describe('[RUN-6] after an outage beyond the bound', () => {
+describe('[RUN-6] store outage: after an outage beyond the bound', () => {
   test.each([
     ['resume', 0],
     ['retry', 0],

@@ -48,7 +48,7 @@ function expectWhole(ended: Ended, given: Program): void {
   expect(ended.effects.toSorted()).toEqual(effectsOf(given))
 }
 
-describe('[RUN-5] a random program', () => {
+describe('[RUN-5] recovery: a random program', () => {
   test(
     'reaches the same end, with every effect once, wherever its worker dies',
     async () => {

@@ -30,8 +30,8 @@ async function nextQuestion(node: TestNode, id: string, than: string): Promise<{
   return run.waiting![0]!
 }
 
-describe('[RUN-5] an answer to a question that the code no longer asks', () => {
-  test('is used for no other question: the new one is asked', async () => {
+describe('[RUN-5] recovery: an answer to a question that the code no longer asks', () => {
+  test('an unused answer is not given to another question: the new question is asked', async () => {
     const { id, node } = await changed(asking('Pay 5 dollars?'), asking('Delete the whole account?', 'Pay 5 dollars?'))
     await node.answer(id, { question: 'of course' })
     const asked = await nextQuestion(node, id, 'question')
@@ -40,7 +40,7 @@ describe('[RUN-5] an answer to a question that the code no longer asks', () => {
     expect(textOf(await node.endedUnasked(id))).toBe('[never][of course]')
   })
 
-  test('cannot be given again: its id is not open', async () => {
+  test('an unused answer cannot be given again: its question is not open', async () => {
     const { id, node } = await changed(asking('Pay 5 dollars?'), asking('Delete the whole account?'))
     await node.answer(id, { question: true })
     await nextQuestion(node, id, 'question')
@@ -82,7 +82,7 @@ describe('[RUN-5] an answer to a question that the code no longer asks', () => {
   })
 })
 
-describe('[RUN-5] a question that replaces another one', () => {
+describe('[RUN-5] recovery: a question that replaces another one', () => {
   test('a question replaces another one although other new work has waited for longer', async () => {
     const effects: string[] = []
     const after = subject(
@@ -103,7 +103,7 @@ describe('[RUN-5] a question that replaces another one', () => {
   })
 })
 
-describe('[RUN-5] a recorded answer is reused', () => {
+describe('[RUN-5] recovery: a recorded answer is reused', () => {
   test.each<[string, string | AskOptions, string | AskOptions]>([
     ['for the same question', 'Go?', 'Go?'],
     [

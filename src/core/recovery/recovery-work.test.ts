@@ -160,7 +160,7 @@ async function decide(node: TestNode, id: string, answer: unknown): Promise<void
   await node.answer(id, { [run.waiting![0]!.id]: answer })
 }
 
-describe('[RUN-1] an interrupted tool call', () => {
+describe('[RUN-1] recovery: an interrupted tool call', () => {
   test('is repeated with the same key if it is idempotent', async () => {
     const call = calling({}, true)
     const { id, second } = await cutOff(call)

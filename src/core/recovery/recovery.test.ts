@@ -16,7 +16,7 @@ function failingAtOnce(): Component {
   )
 }
 
-describe('[RUN-1] a run whose worker died', () => {
+describe('[RUN-1] recovery: a run whose worker died', () => {
   test('fails with its output if its component’s recovery is fail', async () => {
     const component = recovering('fail', async function* (_, context) {
       yield 'a'

@@ -11,7 +11,7 @@ import { newRun } from '../../testing/fixtures.ts'
 import { HoldfastError } from '../model/errors.ts'
 import { type Logger, silentLogger } from '../ports/logger.ts'
 
-describe('[LOG-4] a worker that lost its lease without noticing', () => {
+describe('[LOG-4] leases: a worker that lost its lease without noticing', () => {
   test('can write no more, and its agent is aborted', async () => {
     const clock = createFakeClock()
     const store = createMemoryStore({ clock })
@@ -132,7 +132,7 @@ const asks = recovering('fail', async function* (_, context) {
   yield 'b'
 })
 
-describe('[RUN-1] a paused run', () => {
+describe('[RUN-1] leases: a paused run', () => {
   test('is resumed by another worker without repeating output', async () => {
     const world = new World(asks)
     const id = await world.orphan('paused')
@@ -262,7 +262,7 @@ describe('[RUN-1] a paused run', () => {
   })
 })
 
-describe('[RUN-1] no lease is held without an execution', () => {
+describe('[RUN-1] leases: no lease is held without an execution', () => {
   test('a run that could be neither executed nor released is executed later, and the stack is logged', async () => {
     const warnings: { readonly err?: unknown }[] = []
     const logger: Logger = { ...silentLogger, warn: (fields) => void warnings.push(fields) }
@@ -333,7 +333,7 @@ describe('[RUN-1] no lease is held without an execution', () => {
   })
 })
 
-describe('[RUN-1] a worker that shuts down', () => {
+describe('[RUN-1] leases: a worker that shuts down', () => {
   const untilReleased = recovering('resume', async function* (_, { attempt, signal }) {
     yield 'a'
     if (attempt === 1) await aborted(signal)

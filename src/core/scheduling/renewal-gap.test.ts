@@ -11,7 +11,7 @@ function steady(until: number): RenewalGap {
   return gap
 }
 
-describe('a node may take over', () => {
+describe('takeover after a renewal gap: a node may take over', () => {
   test('a node that renews in time may take over', () => {
     const gap = steady(0)
     for (let now = 0; now < 10 * LEASE_MS; now += LEASE_MS / 3) {
@@ -28,7 +28,7 @@ describe('a node may take over', () => {
   })
 })
 
-describe('a node takes nothing over', () => {
+describe('takeover after a renewal gap: a node takes nothing over', () => {
   test('a new node takes nothing over until one lease after its first renewal', () => {
     const gap = new RenewalGap(LEASE_MS)
     expect(gap.mayTakeOver(0)).toBe(false)

@@ -47,7 +47,7 @@ function sharedStore(storeClock: Clock = clock): Store {
   return overriding(createMemoryStore({ clock: storeClock }), { capabilities: { durable: true, shared: true } })
 }
 
-describe('on a shared store, a node', () => {
+describe('scheduling: on a shared store, a node', () => {
   test('[RUN-1] leaves runs of components that it does not serve to others', async () => {
     const store = sharedStore()
     const node = openNode({ components: [served], store, clock })

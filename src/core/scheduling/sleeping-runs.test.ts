@@ -40,7 +40,7 @@ async function hasFreeSlot({ node }: Sleeping): Promise<boolean> {
   return (await node.get(id)).run.status === 'completed'
 }
 
-describe('[RUN-1] a sleep', () => {
+describe('[RUN-1] sleep: a sleep', () => {
   test.each([
     ['of a minute keeps the slot', MINUTE, false],
     ['of more than a minute frees the slot', MINUTE + 1, true],
@@ -114,7 +114,7 @@ async function* napping(_input: unknown, { sleep }: RunContext): AsyncGenerator<
   yield 'b'
 }
 
-describe('[RUN-1] a run that wakes up', () => {
+describe('[RUN-1] sleep: a run that wakes up', () => {
   test('waits for a slot, before queued runs', async () => {
     const goOn = Promise.withResolvers<void>()
     const order: string[] = []
@@ -197,7 +197,7 @@ describe('[RUN-1] a run that wakes up', () => {
   })
 })
 
-describe('[RUN-6] a run that slept for long when its worker died', () => {
+describe('[RUN-6] sleep: a run that slept for long when its worker died', () => {
   const asleep = recovering('resume', async function* (_, { sleep }) {
     yield 'a'
     await sleep(30 * DAY)

@@ -22,7 +22,7 @@ function bare(limits = {}): TestNode['service'] {
   return openNode({ components: [], limits }).service
 }
 
-describe('the documents of a principal', () => {
+describe('documents of a principal', () => {
   test('are created, read, listed and removed', async () => {
     const documents = bare().documents(anna)
     const put = await documents.put({ ...note, label: 'storyteller', title: 'A tale' })
@@ -34,7 +34,7 @@ describe('the documents of a principal', () => {
     expect(await documents.get('notes', 'one')).toBeUndefined()
   })
 
-  test('[SEC-1] are visible to no other', async () => {
+  test('[SEC-1] are visible to no other principal', async () => {
     const service = bare()
     await service.documents(anna).put(note)
     const others = [bert, { ...anna, tenant: 'acme' }]
@@ -117,7 +117,7 @@ test('caseFolded: case and composed letters make no difference', () => {
   expect(caseFolded('e\u0301')).toBe(caseFolded('É'))
 })
 
-describe('a session', () => {
+describe('sessions: a session', () => {
   const story = subject(async function* () {
     yield 'Once upon a time.'
   })
@@ -148,7 +148,7 @@ describe('a session', () => {
     expect(await node.service.documents(localPrincipal).get(SESSIONS, session)).toBeUndefined()
   }
 
-  test('has a document as soon as it has a run, and can be named meanwhile', async () => {
+  test('has a document as soon as it has a run, and can be named while it executes', async () => {
     const node = openNode({ components })
     const documents = node.service.documents(localPrincipal)
     await node.ended(await node.start('subject', 1, { session }))
@@ -159,7 +159,7 @@ describe('a session', () => {
     expect(await documents.get(SESSIONS, session)).toMatchObject({ title: 'My tale', body: { state: 1 }, version: 2 })
   })
 
-  test('is removed with its runs, and no other is', async () => {
+  test('is removed with its runs, and other sessions stay', async () => {
     const node = openNode({ components, limits: { maxPageRuns: 2 } })
     for (let number = 0; number < 5; number++) await node.ended(await node.start('subject', number, { session }))
     const other = await node.start('subject', 0, { session: 'other' })

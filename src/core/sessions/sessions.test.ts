@@ -290,7 +290,7 @@ describe('a session with onBusySession: parallel', () => {
   })
 })
 
-describe('[RUN-1] a busy node', () => {
+describe('[RUN-1] sessions: a busy node', () => {
   test('executes at most its capacity, however many starts are concurrent', async () => {
     const stage = new Stage('parallel')
     const node = openNode({ components: [stage.component], limits: { maxConcurrentRuns: 2 } })

@@ -31,7 +31,7 @@ const member = actor('run_1/member')
 const below = actor('run_1/member/tool', member.run)
 const other = actor('run_1/other')
 
-describe('a transcript', () => {
+describe('sessions: a transcript', () => {
   test('has the input, the text by actor, and the output', () => {
     const { input, own, actors, output } = transcriptOf(
       logged([

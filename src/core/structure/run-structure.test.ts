@@ -45,7 +45,7 @@ function toolCalled(call: string, key?: string, actor?: Actor): Event {
   return { type: 'tool.called', data, ...(actor && { actor }) }
 }
 
-describe('texts', () => {
+describe('run structure: texts', () => {
   test('a message, a tool call and a change of speaker each begin a new entry, and a delta continues one', () => {
     const structure = structureOf([
       said('a'),
@@ -83,7 +83,7 @@ describe('texts', () => {
   })
 })
 
-describe('work', () => {
+describe('run structure: work', () => {
   test('a retraction with the ledger kept undoes calls that are not in it, and no others', () => {
     const structure = structureOf([toolCalled('own'), toolCalled('recorded', 'search'), discarded(0)])
     expect(entriesOf(structure, 'tool').map(({ call, retracted }) => [call, retracted])).toEqual([
@@ -149,7 +149,7 @@ describe('work', () => {
   })
 })
 
-describe('artifacts', () => {
+describe('run structure: artifacts', () => {
   const chunk = (text: string, append: boolean): Event => ({
     type: 'artifact.added',
     data: { artifact: 'a', mediaType: 'text/plain', text, append },

@@ -16,8 +16,8 @@ function responseTo(method = 'GET', gone = never): FetchResponse {
 
 const KILOBYTE = new Uint8Array(1024).fill(97)
 
-describe('a response', () => {
-  test('has its status, and every header, several of one name too', async () => {
+describe('web Response', () => {
+  test('has the status and all headers, including repeated ones', async () => {
     const response = responseTo()
     response.setHeader('vary', 'Origin')
     response.setHeader('set-cookie', ['a=1', 'b=2'])
@@ -30,7 +30,7 @@ describe('a response', () => {
     expect(answer.headers.has('connection')).toBe(false)
   })
 
-  test('is answered with its first write, before there is a body to read', async () => {
+  test('headers are sent with the first write, before there is a body to read', async () => {
     const response = responseTo()
     response.writeHead(200, { 'content-type': 'text/event-stream' }).write('')
     const { headers, body } = await response.answer
@@ -61,7 +61,7 @@ describe('a response', () => {
     expect(streamed.writableFinished).toBe(true)
   })
 
-  test('gives its reader bytes of its own: what it does with them is not seen by others', async () => {
+  test('copies its bytes for the reader, who may change them', async () => {
     const shared = new Uint8Array([1, 2, 3])
     const response = responseTo()
     response.write(shared)
@@ -139,7 +139,7 @@ describe('a response', () => {
   })
 })
 
-describe('a request', () => {
+describe('web Request', () => {
   function post(body: BodyInit | null, init: RequestInit = {}): FetchRequest {
     return new FetchRequest(
       new Request('https://agents.example:8443/api/runs?a=1#part', { method: 'POST', body, ...init }),

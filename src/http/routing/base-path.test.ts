@@ -40,7 +40,7 @@ describe('toBasePath', () => {
   })
 })
 
-describe('locate', () => {
+describe('base path: locate', () => {
   test.each([
     ['a server at the root', { url: '/runs?a=1' }, direct, '', ['/runs', '', 'a=1']],
     ['an absolute URL', { url: 'http://host/runs' }, direct, '', ['/runs', '', '']],

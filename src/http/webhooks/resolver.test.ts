@@ -18,7 +18,7 @@ async function silentServer(): Promise<{ readonly address: string; readonly ques
   return { address: `127.0.0.1:${socket.address().port}`, questions: () => questions }
 }
 
-test('push: names in a DNS that never responds do not delay other lookups of the process', async () => {
+test('webhooks: names in a DNS that never responds do not delay other lookups of the process', async () => {
   const server = await silentServer()
   const lookup = createLookup([server.address])
   const leaving = new AbortController()
@@ -34,7 +34,7 @@ test('push: names in a DNS that never responds do not delay other lookups of the
   await Promise.all(asked)
 })
 
-test('push: webhooks use this resolver, and take no thread of the system resolver', async () => {
+test('webhooks: webhooks use this resolver, and take no thread of the system resolver', async () => {
   const kinds: string[] = []
   const hook = createHook({ init: (_id, kind) => void kinds.push(kind) }).enable()
   onTestFinished(() => void hook.disable())
@@ -49,7 +49,7 @@ test('push: webhooks use this resolver, and take no thread of the system resolve
   expect(kinds).not.toContain('GETADDRINFOREQWRAP')
 })
 
-test('push: a lookup asks once and times out when the DNS never responds', async () => {
+test('webhooks: a lookup sends one query and times out when the DNS never responds', async () => {
   const server = await silentServer()
   await expect(createLookup([server.address])('dead.example', new AbortController().signal)).rejects.toMatchObject({
     code: expect.stringMatching(/ETIMEOUT|ECONNREFUSED|ESERVFAIL|ENODATA/) as string,
@@ -57,7 +57,7 @@ test('push: a lookup asks once and times out when the DNS never responds', async
   expect(server.questions()).toBe(2) // for IPv4 and IPv6, without a second try
 })
 
-test('push: a cancelled lookup ends at once, before an earlier one that times out', async () => {
+test('webhooks: a cancelled lookup ends at once, before an earlier one that times out', async () => {
   const server = await silentServer()
   const lookup = createLookup([server.address])
   const leaving = new AbortController()
@@ -71,6 +71,6 @@ test('push: a cancelled lookup ends at once, before an earlier one that times ou
   expect(ended).toEqual(['cancelled', 'timed out'])
 })
 
-test.each(['localhost', 'LOCALHOST.', 'a.localhost'])('push: %s is this machine', async (name) => {
+test.each(['localhost', 'LOCALHOST.', 'a.localhost'])('webhooks: %s is this machine', async (name) => {
   expect(await createLookup([])(name, new AbortController().signal)).toEqual([{ address: '127.0.0.1', family: 4 }])
 })

@@ -386,7 +386,7 @@ describe('JWT: a key set at a URL', () => {
 describe('JWT: scopes and expiry', () => {
   const open = (more: object = {}) => openJwtAuthenticator({ key: pem, ...more }, clock)
 
-  test('come from the scope claims, as a list or as text, and from exp', async () => {
+  test('scopes come from the scope claims, as a list or as text, and the expiry from exp', async () => {
     const [byDefault, named] = [await open(), await open({ scopesClaim: 'scope' })]
     const listed = await token({ sub: 'alice', scopes: ['agents:run', 'openid', 7] })
     expect(await byDefault.authenticate({ bearer: listed })).toEqual({

@@ -513,7 +513,7 @@ describe('config: the table of options', () => {
     expect(help.match(/^ {2}--\S+/gm)).toEqual(Object.keys(table).map((name) => `  --${name}`))
   })
 
-  test('equals the table of docs/config.md, row by row', async () => {
+  test('config: the option table equals the table of docs/config.md, row by row', async () => {
     const page = await readFile(new URL('../../../docs/config.md', import.meta.url), 'utf8')
     const lines = page.split('\n').filter((line) => line.startsWith('| `--'))
     const documented = lines.map((line) =>

@@ -8,7 +8,7 @@ import { covers, toOwnedPath } from '../../http/routing/path-ownership.ts'
 import { isOwnedPath, type ProtocolChoice, protocolNames, toProtocolPaths, upgradePaths } from './protocol-paths.ts'
 import { firstProtocol, mountedProtocols } from './protocols.ts'
 
-test('every path of every protocol is claimed by its mount, and no two protocols serve the same path', async () => {
+test('every path of every protocol is owned by its mount, and no two protocols serve the same path', async () => {
   const { service, store } = openNode({ components: [] })
   const parts = {
     service,
@@ -39,7 +39,7 @@ test('every path of every protocol is claimed by its mount, and no two protocols
   }
 })
 
-test('protocols serve exactly the paths that are claimed before they are loaded', async () => {
+test('protocols serve exactly the paths that they own before they are loaded', async () => {
   const { service, store } = openNode({ components: [] })
   const parts = {
     service,

@@ -47,7 +47,7 @@ function write(runWriter: RunWriter, texts: number): void {
   runWriter.text('one large record '.repeat(20_000))
 }
 
-describe('[STO-1] a segment is at most 256 KiB, or one record', () => {
+describe('[STO-1] SQLite: a segment is at most 256 KiB, or one record', () => {
   test('segments written by many commits are bounded, and the log can be read meanwhile', async () => {
     const path = temporaryDatabase()
     const store = await open(path)
@@ -103,7 +103,7 @@ describe('[STO-1] a segment is at most 256 KiB, or one record', () => {
   })
 })
 
-describe('[STO-1] a store that is behind', () => {
+describe('[STO-1] SQLite: a store that is behind', () => {
   test('refuses starts with unavailable until it has caught up, and answers a retried start', async () => {
     const store = await open(temporaryDatabase(), { maxBacklogBytes: 10_000 })
     const idempotency = { key: 'key-1', fingerprint: 'body-1' }

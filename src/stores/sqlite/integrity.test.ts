@@ -56,7 +56,7 @@ function doctorOn(path: string): readonly string[] {
 /** One bit of the text of an event. */
 const FLIP_SEGMENT = `UPDATE segments SET data = CAST(replace(CAST(data AS TEXT), 'run_2 says 77"', 'run_2 says 76"') AS BLOB) WHERE run = 2`
 
-describe('[STO-1] [LOG-1] a damaged segment', () => {
+describe('[STO-1] [LOG-1] SQLite: a damaged segment', () => {
   test('is not served: the run answers log_damaged with the events that it lost, and is listed as damaged', async () => {
     const path = await harmed(FLIP_SEGMENT)
     expect(doctorOn(path)).toEqual([expect.stringMatching(/^run run_2: events \d+ to \d+ are damaged$/)])
@@ -208,7 +208,7 @@ async function copyOf(path: string): Promise<string> {
   return copy
 }
 
-describe('[STO-1] a damaged row of a run', () => {
+describe('[STO-1] SQLite: a damaged row of a run', () => {
   test('a run with a damaged state is listed as damaged, and its log is not served', async () => {
     const path = await harmed(`UPDATE runs SET run = replace(run, '"attempt":1', '"attempt":3') WHERE number = 2`)
     expect(doctorOn(path)).toEqual(['the row of run run_2 is damaged'])
@@ -243,7 +243,7 @@ describe('[STO-1] a damaged row of a run', () => {
   })
 })
 
-test('[STO-1] records that are damaged in the log cost their run alone, also where the directory is damaged', async () => {
+test('[STO-1] SQLite: records that are damaged in the log cost their run alone, also where the directory is damaged', async () => {
   for (const harm of [
     `UPDATE log SET data = CAST(replace(CAST(data AS TEXT), 'run_2 says 4', 'run_2 says 5') AS BLOB)`,
     // A length in the directory: 'dir' is made of 16 bytes an entry, the length is its last number.
@@ -272,7 +272,7 @@ test('[STO-1] records that are damaged in the log cost their run alone, also whe
   }
 })
 
-describe('[STO-1] a damaged document', () => {
+describe('[STO-1] SQLite: a damaged document', () => {
   const HARM = `UPDATE documents SET body = replace(body, 'as it was', 'as it is') WHERE id = 'note'`
 
   test('is not served, is left out of listings, and can be replaced', async () => {
@@ -292,7 +292,7 @@ describe('[STO-1] a damaged document', () => {
   })
 })
 
-describe('the doctor', () => {
+describe('SQLite: the doctor', () => {
   test('finds that a trigger is another one, and that an index is missing', async () => {
     const path = await harmed(`DROP TRIGGER usage_run_removed; DROP INDEX runs_damaged;
       CREATE TRIGGER usage_run_removed AFTER DELETE ON runs BEGIN SELECT 1; END`)
@@ -324,7 +324,7 @@ describe('the doctor', () => {
   })
 })
 
-describe('[LOG-2] commits that a file has lost', () => {
+describe('[LOG-2] SQLite: commits that a file has lost', () => {
   test('are reported in the log, by health and by the doctor, with what is missing', async () => {
     const path = temporaryDatabase()
     const store = await open(path)

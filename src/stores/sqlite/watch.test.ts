@@ -173,7 +173,7 @@ test('SQLite: reads succeed while a write waits for the disk', async () => {
   await creating
 })
 
-describe('a store that another program reads while it is opened', () => {
+describe('SQLite: a store that another program reads while it is opened', () => {
   /** A file with an open transaction on it, as a backup has one. */
   async function readFile(): Promise<{ path: string; reader: DatabaseSync }> {
     const path = temporaryDatabase()

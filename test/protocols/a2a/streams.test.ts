@@ -263,7 +263,7 @@ describe('A2A: a subscription', () => {
     }
   })
 
-  test('is exact also if the store is slow', async () => {
+  test('misses and repeats nothing on a slow store', async () => {
     const store = createMemoryStore()
     // The slowness is the fault, and of any length.
     const slow = overriding(store, {
@@ -275,7 +275,7 @@ describe('A2A: a subscription', () => {
     const { id } = await begin(server.agent('gated'), 'go')
     const subscribers = Array.from({ length: 5 }, () => subscribe(server.agent('gated'), id))
     await Promise.all(subscribers.map(({ answered }) => answered))
-    // A read at one moment ends, though the task says more than the store can be read.
+    // A snapshot read terminates although the task emits faster than the store reads.
     expect((await getTask(server.agent('gated'), id)).status.state).toBe('TASK_STATE_WORKING')
     open()
     const whole = texts(await settled(server.agent('gated'), id))

@@ -147,7 +147,7 @@ test('a WebSocket client that sends faster than it is answered, and reads, is an
   expect([pongs, closed]).toEqual([5000, undefined])
 })
 
-describe('[SEC-2] before authentication', () => {
+describe('[SEC-2] AgentOS WebSocket: before authentication', () => {
   test('a WebSocket has a limited time to authenticate', async () => {
     const server = await serveGuarded({ limits: { loginTimeoutMs: 100 } })
     const client = new WebSocket(`${server.url.replace('http', 'ws')}/agents/ws`)

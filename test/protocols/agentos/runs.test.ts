@@ -232,15 +232,15 @@ describe('AgentOS: the order of events', () => {
 })
 
 describe('AgentOS: a run and its client', () => {
-  test('O-20 O-21 O-22 O-23 a client that leaves after six events and reconnects is caught up, then subscribed, and gets each event once', async () => {
-    const goOn = Promise.withResolvers<void>()
+  test('O-20 O-21 O-22 O-23 a client that reconnects gets missed events first, then new ones, each once', async () => {
+    const proceed = Promise.withResolvers<void>()
     const talking: Component = {
       id: 'talking-team',
       kind: 'team',
       async *run() {
         for (let n = 0; n < 30; n++) {
           yield `[${n}]`
-          if (n === 19) await goOn.promise
+          if (n === 19) await proceed.promise
         }
       },
     }
@@ -251,7 +251,7 @@ describe('AgentOS: a run and its client', () => {
     expect(before.every(({ data }) => data['event'] && data['run_id'] && data['session_id'])).toBe(true)
     expect(indicesOf(before)).toEqual(upTo(6))
     const { run, session } = idsOf(before)
-    await until('the run has gone on meanwhile', async () => {
+    await until('the run has emitted [19]', async () => {
       const { body } = await getJson(server, `${path}/${run}?session_id=${session}`)
       return String(body.content).includes('[19]')
     })
@@ -261,7 +261,7 @@ describe('AgentOS: a run and its client', () => {
     // Nothing new arrives before the `subscribed` message: missed events come first.
     for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) {
       text += chunk
-      if (text.includes('event: subscribed')) goOn.resolve()
+      if (text.includes('event: subscribed')) proceed.resolve()
     }
     const after = framesIn(text)
     const names = namesOf(after)

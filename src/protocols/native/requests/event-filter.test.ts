@@ -27,7 +27,7 @@ function selected(query: string): number[] {
   return filter!.recordsOf(log).map(({ index }) => index)
 }
 
-describe('an event filter', () => {
+describe('native: an event filter', () => {
   test.each([
     ['types=tool.called', [2, 3, 4]],
     ['actors=member', [1, 2, 3, 4]],

@@ -45,7 +45,7 @@ function sealedBy(opened: Committer, request: CommitRequest): number {
   return reply.sealed.length / 2
 }
 
-test('[STO-1] each commit compacts twice the bytes that it writes, and at least 16 KiB', () => {
+test('[STO-1] SQLite: each commit compacts twice the bytes that it writes, and at least 16 KiB', () => {
   const opened = committer()
   const backlog = Array.from({ length: 200 }, (_, run) => run + 1)
   expect(sealedBy(opened, firstRecords(backlog, 32 * 1024))).toBe(0)

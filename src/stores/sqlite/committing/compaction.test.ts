@@ -54,7 +54,7 @@ function record(run: number, index: number, chars: number): string {
   return recordOf(`run_${run}`, index, '2026-01-01T00:00:00.000Z', { type: 'text.delta', data })
 }
 
-describe('[STO-1] compaction', () => {
+describe('[STO-1] SQLite: compaction', () => {
   test('writes no segment that is larger than the bound, unless it is one record', () => {
     const log = new Log()
     for (let round = 0; round < 40; round++) log.commit([1], 100, 100)

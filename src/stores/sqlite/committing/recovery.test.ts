@@ -91,7 +91,7 @@ function textRecord(id: string, index: number, chars = 0): string {
   return recordOf(id, index, TIME, { type: 'text.delta', data: { text: `${id} ${index}`.padEnd(chars) } })
 }
 
-describe('[STO-1] [STO-2] recovery', () => {
+describe('[STO-1] [STO-2] SQLite recovery', () => {
   test('never gives the number of a removed run to another run', async () => {
     const path = temporaryDatabase()
     const store = await open(path)
@@ -112,7 +112,7 @@ describe('[STO-1] [STO-2] recovery', () => {
     ])
   })
 
-  test('takes nothing of a removed run from a file whose numbers were given out again', async () => {
+  test('segments of a removed run are not attributed to a run that reuses its number', async () => {
     const path = temporaryDatabase()
     const gone = { number: 2, id: 'run_gone' }
     const successor = { number: 2, id: 'run_heir' }
@@ -189,7 +189,7 @@ describe('[STO-1] [STO-2] recovery', () => {
     expect(await store.get('run_torn')).toBeUndefined()
   })
 
-  test('moves a long log in windows of 16 MiB, each one transaction, and goes on after a crash between them', () => {
+  test('moves a long log in windows of 16 MiB, each one transaction, and continues after a crash between them', () => {
     const path = temporaryDatabase()
     const rows = 40
     oldFile(
@@ -250,7 +250,7 @@ describe('[STO-1] [STO-2] recovery', () => {
   })
 })
 
-describe('[STO-1] [STO-2] a store in use', () => {
+describe('[STO-1] [STO-2] SQLite store in use', () => {
   test('quarantines a run that has a segment already, and takes the writes of all others', async () => {
     const path = temporaryDatabase()
     const warnings: string[] = []

@@ -42,7 +42,7 @@ function valueIn(path: string, sql: string): unknown {
   return row && Object.values(row)[0]
 }
 
-describe('a backup', () => {
+describe('SQLite: a backup', () => {
   test('a backup of a store in use is consistent and has everything acknowledged before it began', async () => {
     const path = temporaryDatabase()
     const store = await opened(path)
@@ -150,7 +150,7 @@ describe('a backup', () => {
   })
 })
 
-describe('a restore', () => {
+describe('SQLite: a restore', () => {
   test('brings the runs of the backup back, and keeps the store that was there with its journal', async () => {
     const path = temporaryDatabase()
     await storeWith(path, 'run-1')
@@ -222,7 +222,7 @@ describe('a restore', () => {
   })
 })
 
-describe('space', () => {
+describe('SQLite: space', () => {
   const body = { text: 'x'.repeat(60_000) }
   const ids = Array.from({ length: 800 }, (_, id) => String(id))
 

@@ -29,7 +29,7 @@ async function warningsOf(path: string): Promise<string[]> {
   return warnings
 }
 
-test('a new store is for its owner alone: files 0600, directories 0700, whatever the umask', async () => {
+test('SQLite: a new store is for its owner alone: files 0600, directories 0700, whatever the umask', async () => {
   const folder = join(temporaryFolder(), 'a', 'b')
   const path = join(folder, 'runs.db')
   const umask = process.umask(0)
@@ -42,7 +42,7 @@ test('a new store is for its owner alone: files 0600, directories 0700, whatever
   for (const file of files) expect([file, modeOf(join(folder, file))]).toEqual([file, '600'])
 })
 
-test('wider modes of a store that exists are warned of, with what to do, and left as they are', async () => {
+test('SQLite: wider modes of a store that exists are warned of, with what to do, and left as they are', async () => {
   const folder = temporaryFolder()
   const path = join(folder, 'runs.db')
   expect(await warningsOf(path)).toEqual([])

@@ -13,7 +13,7 @@ function temporaryFolder(): string {
   return folder
 }
 
-describe('the lock of a file', () => {
+describe('SQLite: the lock of a file', () => {
   test('is held by one at a time, and free again when it is let go', () => {
     const path = join(temporaryFolder(), 'runs.db')
     const lock = lockFile(path)
@@ -66,7 +66,7 @@ describe('the lock of a file', () => {
   })
 })
 
-describe('another name of a locked file', () => {
+describe('SQLite: another name of a locked file', () => {
   test.each<[string, (folder: string, path: string) => string]>([
     ['a symbolic link', (folder, path) => linked(path, join(folder, 'other.db'))],
     [

@@ -19,13 +19,13 @@ function threadWith(standIn: StandIn): ReadingThreadHandle {
 const SILENT: StandIn = { read: () => {}, stall: () => undefined }
 const ANSWER: ReadingReply = [{ result: 'by the stand-in' }]
 
-test('SQLite: reads are answered by the stand-in until the reading thread has loaded its code', async () => {
+test('SQLite: the committing thread serves reads until the reading thread has loaded its code', async () => {
   const thread = threadWith({ read: (_requests, answer) => setImmediate(answer, ANSWER), stall: () => undefined })
   expect(await thread.ask('size')).toBe('by the stand-in')
   await until('the thread reads', async () => (await thread.ask('size')) > 0)
 })
 
-test('SQLite: what the stand-in has not answered when the reading thread is ready is read by that thread, once', async () => {
+test('SQLite: reads that the committing thread has not served are served by the reading thread, once', async () => {
   const late: ((reply: ReadingReply) => void)[] = []
   const thread = threadWith({ read: (_requests, answer) => late.push(answer), stall: () => undefined })
   const sizes = await Promise.all([thread.ask('size'), thread.ask('size')])
@@ -35,7 +35,7 @@ test('SQLite: what the stand-in has not answered when the reading thread is read
   expect(await next).toBeUndefined()
 })
 
-test('SQLite: reads are refused while the stand-in stalls, and work once the reading thread is ready', async () => {
+test('SQLite: reads are refused while the committing thread stalls, and work once the reading thread is ready', async () => {
   const stall = 'the disk does nothing'
   let isStalled = false
   const thread = threadWith({ ...SILENT, stall: () => (isStalled ? stall : undefined) })
@@ -48,7 +48,7 @@ test('SQLite: reads are refused while the stand-in stalls, and work once the rea
   await until('the thread reads', () => thread.ask('size').catch(() => false))
 })
 
-test('SQLite: a reading thread that is closed before it has loaded its code rejects what it was asked', async () => {
+test('SQLite: a reading thread that is closed before it has loaded its code rejects its requests', async () => {
   const thread = threadWith(SILENT)
   const pending = thread.ask('size')
   await new Promise(setImmediate) // now it starts

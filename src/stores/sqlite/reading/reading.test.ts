@@ -48,7 +48,7 @@ async function wholeLog(store: Store, maxBytes: number, releases = false): Promi
   }
 }
 
-describe('[LOG-5] pages from the file', () => {
+describe('[LOG-5] SQLite: pages from the file', () => {
   test.each([1, 10, 60, 70, 130, 200, 400, 3000])('are the log, with %i texts', async (texts) => {
     const { store, records } = await withFinished(texts)
     for (const maxBytes of [500, 5000, 20_000, PAGE_BYTES, 2 * PAGE_BYTES])

@@ -11,7 +11,7 @@ async function open(path: string): Promise<Store> {
   return store
 }
 
-test('[RUN-1] after a crash, the runs of a session keep their order, although the clock was set back by days between them', async () => {
+test('[RUN-1] SQLite: after a crash, the runs of a session keep their order, although the clock was set back by days between them', async () => {
   const path = temporaryDatabase()
   const store = await open(path)
   await store.create(newRun('run_b', '2026-03-05T00:00:00.000Z', { lane: 'session-1' }))

@@ -3,7 +3,7 @@ import { events, type Slice, sliceOf } from '../../../core/model/record.ts'
 import { recordOf } from '../../../testing/fixtures.ts'
 import { Tail } from './tail.ts'
 
-test('records that come one by one are one slice', () => {
+test('SQLite: records that come one by one are one slice', () => {
   const tail = filled(7, 30)
   expect(tail.slice()).toEqual(recordsOf(7, 30))
   expect(tail.isEmpty).toBe(false)

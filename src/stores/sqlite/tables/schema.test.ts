@@ -15,7 +15,7 @@ function objects(database: DatabaseSync): unknown[] {
   return database.prepare('SELECT type, name, sql FROM sqlite_schema ORDER BY name').all()
 }
 
-describe('migrate', () => {
+describe('SQLite: migrate', () => {
   test('makes the tables in a file that is new, and marks it as ours', () => {
     using database = new DatabaseSync(':memory:')
     migrate(database, PATH)
