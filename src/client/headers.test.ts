@@ -1,4 +1,4 @@
-/** `headers` of a client: sent with every request to its server, and to nobody else. */
+/** `headers` of a client: sent with every request to its server, and to no other server. */
 import { expect, test } from 'vitest'
 import { createClient } from './client.ts'
 

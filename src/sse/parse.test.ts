@@ -8,15 +8,15 @@ type Said =
   | { readonly retry: number }
 
 function parse(chunks: readonly string[], maxChars?: number): Said[] {
-  const said: Said[] = []
+  const output: Said[] = []
   const listener = {
-    event: (parsed: Said) => said.push(parsed),
-    comment: (comment: string) => said.push({ comment }),
-    retry: (retry: number) => said.push({ retry }),
+    event: (parsed: Said) => output.push(parsed),
+    comment: (comment: string) => output.push({ comment }),
+    retry: (retry: number) => output.push({ retry }),
   }
   const parser = new EventParser(listener, maxChars)
   for (const chunk of chunks) parser.push(chunk)
-  return said
+  return output
 }
 
 function event(data: string, more: { event?: string; id?: string } = {}): Said {

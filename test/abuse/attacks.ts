@@ -108,7 +108,7 @@ const partialFrame: Attack = async (assault) => {
   await drip(socket, () => ' ', DRIP_MS, assault)
 }
 
-/** Messages without an end, whose answers nobody reads. */
+/** Endless messages whose responses are never read. */
 const socketFlood: Attack = async (assault) => {
   const socket = open(assault)
   socket.write(UPGRADE)

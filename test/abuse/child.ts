@@ -18,15 +18,15 @@ export class Child {
     const exited = once(this.#process, 'exit', { signal }).then(() => {
       throw new Error(`the process ended (${this.#process.exitCode ?? this.#process.signalCode})`)
     })
-    const heard = once(this.#process, 'message', { signal }) as Promise<[Message]>
+    const received = once(this.#process, 'message', { signal }) as Promise<[Message]>
     if (sent !== undefined) this.#process.send(sent)
     try {
-      const [message] = await Promise.race([heard, exited])
+      const [message] = await Promise.race([received, exited])
       return message
     } finally {
       clearTimeout(timer.handle)
       timer.abort()
-      await Promise.allSettled([heard, exited])
+      await Promise.allSettled([received, exited])
     }
   }
 

@@ -241,8 +241,10 @@ test('durable: an approval continues the message, and the history has one', asyn
   )
   const shown = chat()
   await shown.sendMessage({ text: 'send it' })
-  const asked = shown.messages.at(-1)!.parts.find((part) => part.type === 'tool-send') as { approval: { id: string } }
-  await shown.addToolApprovalResponse({ id: asked.approval.id, approved: true })
+  const requested = shown.messages.at(-1)!.parts.find((part) => part.type === 'tool-send') as {
+    approval: { id: string }
+  }
+  await shown.addToolApprovalResponse({ id: requested.approval.id, approved: true })
   await until('the second stream has ended', () => shown.finished.length === 2 && shown.status === 'ready')
   expect(shown.error).toBeUndefined()
   expect(shown.messages.map(({ role }) => role)).toEqual(['user', 'assistant'])

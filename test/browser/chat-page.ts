@@ -23,8 +23,8 @@ function Shown() {
   })
   const last = chat.messages.at(-1)
   const tools = last?.parts.filter(isToolUIPart) ?? []
-  const asked = tools.find(({ state }) => state === 'approval-requested')?.approval
-  const approve = (): void => void chat.addToolApprovalResponse({ id: asked!.id, approved: true })
+  const requested = tools.find(({ state }) => state === 'approval-requested')?.approval
+  const approve = (): void => void chat.addToolApprovalResponse({ id: requested!.id, approved: true })
   return h(
     'main',
     null,
@@ -35,7 +35,7 @@ function Shown() {
     h('p', { id: 'status' }, chat.status),
     h('p', { id: 'count' }, String(chat.messages.length)),
     h('p', { id: 'text' }, last?.parts.map((part) => (part.type === 'text' ? part.text : '')).join('') ?? ''),
-    h('p', { id: 'asked' }, asked?.requestReason ?? ''),
+    h('p', { id: 'asked' }, requested?.requestReason ?? ''),
     h('p', { id: 'error' }, chat.error?.message ?? ''),
   )
 }

@@ -34,9 +34,9 @@ describe.skipIf(!hasChromium)('console under faults', { timeout: TIMEOUT_MS }, (
     await expectStatus(page, 'completed')
     const log = await readEvents(second, id)
     await expectShown(page, '.facts', String(log.length))
-    const said = log.flatMap(({ type, data }) => (type === 'text.delta' ? [data['text']] : [])).join('')
-    expect(words(await page.locator('.block-text .markdown').allTextContents())).toEqual(words([said]))
-    expect(words([said])).toHaveLength(160)
+    const output = log.flatMap(({ type, data }) => (type === 'text.delta' ? [data['text']] : [])).join('')
+    expect(words(await page.locator('.block-text .markdown').allTextContents())).toEqual(words([output]))
+    expect(words([output])).toHaveLength(160)
   })
 
   test('provides the result of an interrupted tool call', async () => {
@@ -102,9 +102,9 @@ describe.skipIf(!hasChromium)('console under faults', { timeout: TIMEOUT_MS }, (
     expect(await page.locator('.run-title .status').textContent()).toMatch(/paused|running/)
     await context.setOffline(false)
     await expectStatus(page, 'completed')
-    const said = (await page.locator('.block-text .markdown').allTextContents()).join('')
-    expect(said).toContain('[94]')
-    expect(said.match(/\[\d+\]/g)).toHaveLength(100)
+    const output = (await page.locator('.block-text .markdown').allTextContents()).join('')
+    expect(output).toContain('[94]')
+    expect(output.match(/\[\d+\]/g)).toHaveLength(100)
   })
 
   test('[SUB-1] breaks one viewer in every way while another continues, and shows the gap closing', async () => {

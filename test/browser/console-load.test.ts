@@ -1,4 +1,4 @@
-/** A run of ten thousand events: drawn with few elements, and usable while they come. How long it takes is measured, and judged by nobody. */
+/** A run of ten thousand events: rendered with few elements, and usable while they arrive. The duration is reported, not asserted. */
 import { describe, expect, test } from 'vitest'
 import { serveNative } from '../protocols/native/serve.ts'
 import { INSTALL_MS } from '../support/apt.ts'

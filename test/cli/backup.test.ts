@@ -1,4 +1,4 @@
-/** `holdfast backup` and `holdfast restore`, with a real server before, meanwhile and after. */
+/** `holdfast backup` and `holdfast restore`, with a real server before, during and after. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'

@@ -21,5 +21,5 @@ export function callWith(env: Readonly<Record<string, string>>): Caller {
   }
 }
 
-/** A port at which nothing answers: 1 is nobody's. */
+/** A port on which nothing listens: 1 is reserved. */
 export const NOBODY = { HOLDFAST_PORT: '1' }

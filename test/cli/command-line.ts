@@ -66,10 +66,10 @@ export class CommandLine {
   /** Where it listens, once it does. */
   async url(): Promise<string> {
     const found = (): string | undefined => /Holdfast listens at (\S+)\n/.exec(this.#stdout)?.[1]
-    const heard = new Promise<void>((resolve) => {
+    const received = new Promise<void>((resolve) => {
       this.#child.stdout!.on('data', () => found() !== undefined && resolve())
     })
-    await Promise.race([found() === undefined ? heard : undefined, this.#exited, timeOut(LISTENS_MS)])
+    await Promise.race([found() === undefined ? received : undefined, this.#exited, timeOut(LISTENS_MS)])
     const url = found()
     if (url === undefined) throw new Error(`it does not listen:\n${this.#stdout}\n${this.#stderr}`)
     return url

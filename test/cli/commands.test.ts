@@ -69,11 +69,11 @@ describe.each(['demo', 'serve'])('holdfast %s', (command) => {
     [['--store', 'somewhere'], '"somewhere" is not a store'],
     [['--host', '0.0.0.0'], 'can be reached by other machines and no authentication is configured'],
     [['--log-level', 'loud'], '--log-level'],
-  ])('rejects %j with a one-line error', async (argv, said) => {
+  ])('rejects %j with a one-line error', async (argv, expectedText) => {
     const { code, stdout, stderr } = await call(command, ...argv)
     expect(stdout).toBe('')
     expect(code).not.toBe(0)
-    expect(stderr).toContain(said)
+    expect(stderr).toContain(expectedText)
     expect(stderr).not.toContain('secret')
     expect(stderr).not.toMatch(/^ {4}at /m)
     expect(stderr).toMatch(new RegExp(`^holdfast ${command}: [^\\n]+\\n`))

@@ -143,9 +143,9 @@ describe('holdfast copy rejects', () => {
     [['--from', 'memory:', '--to', 'sqlite:a.db'], 'a memory store cannot be copied'],
     [['--from', 'sqlite:a.db', '--to', 'sqlite:a.db'], 'the same store'],
     [['--from', 'sqlite:/nowhere/a.db', '--to', 'sqlite:b.db'], 'there is no store /nowhere/a.db'],
-  ])('%j', async (argv, said) => {
+  ])('%j', async (argv, expectedText) => {
     const { code, stdout, stderr } = await call('copy', ...argv)
-    expect({ stdout, said: stderr.includes(said) }, stderr).toEqual({ stdout: '', said: true })
+    expect({ stdout, isExpected: stderr.includes(expectedText) }, stderr).toEqual({ stdout: '', isExpected: true })
     expect(code).toBeGreaterThan(0)
   })
 })

@@ -91,7 +91,7 @@ function anthropicAnswer(...words: readonly string[]): (readonly [string, unknow
   return events.map((event) => [event.type, event])
 }
 
-async function told(server: CommandLine, component = 'storyteller'): Promise<unknown> {
+async function reportOf(server: CommandLine, component = 'storyteller'): Promise<unknown> {
   const target = { url: await server.url() }
   const { id } = await startRun(target, 'Tell me a story', { component })
   return untilFinished(target, id, 60_000)
@@ -101,7 +101,7 @@ describe('holdfast demo with a real model', () => {
   test('HOLDFAST_MODEL_URL: the first model of an OpenAI-compatible server is used', async () => {
     const { url, requests } = await openProvider(() => chatAnswer('A ', 'real ', 'story'))
     const server = new CommandLine(MEMORY, { env: { ...NO_KEYS, HOLDFAST_MODEL_URL: url, HOLDFAST_MODEL_KEY: 'k' } })
-    expect(await told(server)).toMatchObject({ status: 'completed', output: 'A real story' })
+    expect(await reportOf(server)).toMatchObject({ status: 'completed', output: 'A real story' })
     expect(server.stdout).toContain(`Model: the first model at ${url}\n`)
     expect(requests.map(({ path }) => path)).toEqual(['/v1/models', '/v1/chat/completions'])
     expect(requests.every(({ headers }) => headers.authorization === 'Bearer k')).toBe(true)
@@ -112,7 +112,7 @@ describe('holdfast demo with a real model', () => {
     const { url, requests } = await openProvider(() => chatAnswer('Done'))
     const server = new CommandLine([...MEMORY, '--model', 'llama'], { env: { ...NO_KEYS, HOLDFAST_MODEL_URL: url } })
     for (const component of ['newsroom', 'publish'])
-      expect(await told(server, component)).toMatchObject({ status: 'completed' })
+      expect(await reportOf(server, component)).toMatchObject({ status: 'completed' })
     expect(server.stdout).toContain(`Model: llama at ${url}\n`)
     expect(new Set(requests.map(({ body }) => body['model']))).toEqual(new Set(['llama']))
     expect(requests).toHaveLength(3) // the editor; the outliner and the researcher
@@ -122,7 +122,7 @@ describe('holdfast demo with a real model', () => {
     const { url, requests } = await openProvider(() => anthropicAnswer('A ', 'real ', 'story'))
     const env = { ...NO_KEYS, ANTHROPIC_API_KEY: 'k', ANTHROPIC_BASE_URL: url }
     const server = new CommandLine(MEMORY, { env })
-    expect(await told(server)).toMatchObject({ status: 'completed', output: 'A real story' })
+    expect(await reportOf(server)).toMatchObject({ status: 'completed', output: 'A real story' })
     expect(server.stdout).toMatch(/Model: claude-\S+ of Anthropic \(ANTHROPIC_API_KEY\)\n/)
     expect(requests).toMatchObject([{ path: '/v1/messages', headers: { 'x-api-key': 'k' } }])
   })
@@ -131,7 +131,7 @@ describe('holdfast demo with a real model', () => {
     const provider = await openResponsesProvider()
     const env = { ...NO_KEYS, OPENAI_API_KEY: 'k', OPENAI_BASE_URL: provider.url, HOLDFAST_MODEL: 'gpt-9' }
     const server = new CommandLine(MEMORY, { env })
-    const finished = told(server)
+    const finished = reportOf(server)
     await until('it is asked', () => provider.generations.length > 0, { withinMs: 180_000 })
     provider.say('A ', 'real ', 'story')
     provider.finish()
@@ -142,7 +142,7 @@ describe('holdfast demo with a real model', () => {
 
   test('a server that does not list its models fails the run with a hint', async () => {
     const env = { ...NO_KEYS, HOLDFAST_MODEL_URL: 'http://127.0.0.1:1/v1' }
-    const finished = await told(new CommandLine(MEMORY, { env }))
+    const finished = await reportOf(new CommandLine(MEMORY, { env }))
     expect(finished).toMatchObject({ status: 'failed', error: { message: /select one with --model/ } })
   })
 })
@@ -151,8 +151,8 @@ test.each([
   [{ HOLDFAST_MODEL: 'llama' }, /--model needs --model-url, OPENAI_API_KEY or ANTHROPIC_API_KEY/],
   [{ HOLDFAST_MODEL_URL: 'localhost:11434' }, /HOLDFAST_MODEL_URL: "localhost:11434" is not an address/],
   [{ HOLDFAST_MODEL_URLS: 'x' }, /unknown variable HOLDFAST_MODEL_URLS: did you mean HOLDFAST_MODEL_URL\?/],
-])('holdfast demo rejects %j with a one-line reason', async (env, said) => {
+])('holdfast demo rejects %j with a one-line reason', async (env, spoken) => {
   const { code, stderr } = await run(MEMORY, { env: { ...NO_KEYS, ...env } })
   expect(code).toBe(2)
-  expect(stderr).toMatch(said)
+  expect(stderr).toMatch(spoken)
 })

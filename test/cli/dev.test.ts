@@ -30,7 +30,7 @@ function write(path: string, text: string): void {
   renameSync(`${path}.tmp`, path) // as editors do
 }
 
-async function said(target: { readonly url: string }, id: string): Promise<string> {
+async function outputOf(target: { readonly url: string }, id: string): Promise<string> {
   await untilFinished(target, id)
   return (await readEvents(target, id)).map(({ data }) => (data['text'] as string | undefined) ?? '').join('')
 }
@@ -59,7 +59,7 @@ test('[RUN-2] holdfast dev: runs in progress finish with their old code, new run
   write(join(folder, 'lib/word.ts'), `export const word: string = 'new'\n`)
   await reloads(1)
   const second = await startRun(target, '', { component: 'teller' })
-  expect(await said(target, second.id)).toBe('new new')
+  expect(await outputOf(target, second.id)).toBe('new new')
 
   // A file that does not load is reported, and nothing changes.
   write(join(folder, 'agents.ts'), 'export const = 7')
@@ -67,7 +67,7 @@ test('[RUN-2] holdfast dev: runs in progress finish with their old code, new run
     withinMs: 180_000,
   })
   const third = await startRun(target, '', { component: 'teller' })
-  expect(await said(target, third.id)).toBe('new new')
+  expect(await outputOf(target, third.id)).toBe('new new')
 
   // The file itself, with another component.
   write(join(folder, 'agents.ts'), agents(`export const other = agent({ id: 'other', async *run() { yield 'hi' } })`))
@@ -78,7 +78,7 @@ test('[RUN-2] holdfast dev: runs in progress finish with their old code, new run
   // All the while the first run has waited, on the same connection.
   expect(await getRun(target, id)).toMatchObject({ status: 'running', attempt: 1 })
   writeFileSync(gate, '')
-  expect(await said(target, id)).toBe('old old')
+  expect(await outputOf(target, id)).toBe('old old')
   expect(await stream.ended).toBe('closed')
   expect(stream.log.toString()).toContain('run.completed')
   server.kill('SIGTERM')
@@ -107,7 +107,7 @@ test('holdfast dev reads .env, for its configuration and for agents; variables t
       env: { TIDE: 'set before' },
     })
     const target = { url: await server.url() }
-    const text = await said(target, (await startRun(target, '', { component: 'teller' })).id)
+    const text = await outputOf(target, (await startRun(target, '', { component: 'teller' })).id)
     return `${text} at ${new URL(target.url).pathname}`
   }
   expect(await textWith()).toBe('default set before  at /from-env')

@@ -68,6 +68,6 @@ test('holdfast dev reloads a TypeScript module in a package of type commonjs whe
   writeFileSync(join(cwd, 'word.tmp'), "export const word = 'I heard'\n")
   renameSync(join(cwd, 'word.tmp'), join(cwd, 'word.ts'))
   await until('it was reloaded', () => server.stdout.includes('✓ reloaded in'), { withinMs: 180_000 })
-  const said = await run(['run', 'echo', 'hello', '--url', url], { cwd })
-  expect(said).toMatchObject({ code: 0, stdout: 'I heard hello\n' })
+  const output = await run(['run', 'echo', 'hello', '--url', url], { cwd })
+  expect(output).toMatchObject({ code: 0, stdout: 'I heard hello\n' })
 })

@@ -24,8 +24,8 @@ async function started(project: string, listening: RegExp, hasPortFlag: boolean)
     detached: true,
     stdio: 'pipe',
   })
-  let said = ''
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (text: Buffer) => (said += text.toString()))
+  let spoken = ''
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (text: Buffer) => (spoken += text.toString()))
   const exited = new Promise((resolve) => child.once('exit', resolve))
   onTestFinished(async () => {
     process.kill(-child.pid!, 'SIGKILL')
@@ -34,8 +34,8 @@ async function started(project: string, listening: RegExp, hasPortFlag: boolean)
   return until(
     'it listens',
     () => {
-      if (child.exitCode !== null) throw new Error(`it ended:\n${said}`)
-      return listening.exec(said)?.[1]
+      if (child.exitCode !== null) throw new Error(`it ended:\n${spoken}`)
+      return listening.exec(spoken)?.[1]
     },
     { withinMs: 180_000 },
   )
@@ -142,12 +142,12 @@ describe('holdfast new rejects', () => {
   test.for([
     ['a file', 'file', /is a file: use a new directory/],
     ['a directory below a file', 'file/project', /file/],
-  ] as const)('%s', async ([, path, said]) => {
+  ] as const)('%s', async ([, path, reply]) => {
     const folder = temporaryFolder()
     writeFileSync(join(folder, 'file'), '')
     const { code, stderr } = await run(['new', join(folder, path)])
     expect(code).not.toBe(0)
-    expect(stderr).toMatch(said)
+    expect(stderr).toMatch(reply)
     expect(stderr).not.toMatch(/^ {4}at /m)
   })
 

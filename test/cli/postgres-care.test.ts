@@ -35,8 +35,8 @@ describe('holdfast migrate on PostgreSQL', () => {
   test('creates the tables once, even if called concurrently, and prints what it did', async () => {
     const store = `${postgres.url}?schema=migrated`
     const made = await Promise.all([1, 2, 3].map(() => call('migrate', '--store', store)))
-    const told = made.map(({ stdout }) => stdout.split('/postgres')[1]!)
-    expect(told.toSorted((a, b) => a.length - b.length)).toEqual([
+    const reported = made.map(({ stdout }) => stdout.split('/postgres')[1]!)
+    expect(reported.toSorted((a, b) => a.length - b.length)).toEqual([
       ` is up to date: schema ${SCHEMA_VERSION}\n`,
       ` is up to date: schema ${SCHEMA_VERSION}\n`,
       `: migrated from schema 0 to ${SCHEMA_VERSION}\n`,

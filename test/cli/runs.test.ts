@@ -59,10 +59,10 @@ describe('holdfast run in a pipe', () => {
     ['throw boom', 3, /✗ failed after .*: agent_failed: boom/],
     ['reject not this', 5, /■ rejected after .*: not this/],
     ['ask Shall I?', 6, /\? Shall I\? \(question\)\n {2}Answer with: {2}holdfast answer run_\w+ "your answer"/],
-  ])('[RUN-3] exits for %j with %i', async (input, expected, said) => {
+  ])('[RUN-3] exits for %j with %i', async (input, expected, expectedText) => {
     const { call } = await lab()
     const { code, stderr } = await call('run', 'lab', input)
-    expect(stderr).toMatch(said)
+    expect(stderr).toMatch(expectedText)
     expect(code).toBe(expected)
   })
 
@@ -201,7 +201,7 @@ describe('holdfast show', () => {
     await untilFinished({ url }, id)
     const { code, stdout } = await call('show', id)
     expect(code).toBe(0)
-    for (const said of [
+    for (const expectedText of [
       `Run        ${id}`,
       'Status     failed',
       'Error      agent_failed: boom',
@@ -209,7 +209,7 @@ describe('holdfast show', () => {
       '✓ search',
       'Text\nhello\n',
     ])
-      expect(stdout).toContain(said)
+      expect(stdout).toContain(expectedText)
     expect(JSON.parse((await call('show', id, '--json')).stdout)).toEqual(await getRun({ url }, id))
   })
 
@@ -324,9 +324,9 @@ describe('CLI errors say what happened, which value, and what to do next', () =>
     [['replay', 'x', '--speed', 'fast'], '"fast" is not a speed'],
     [['completion', 'tcsh'], '"tcsh" is not a supported shell: use bash, zsh, fish'],
     [['gc'], 'nothing to do: pass --retain 30d'],
-  ])('the invalid command line %j exits with 2', async (argv, said) => {
+  ])('the invalid command line %j exits with 2', async (argv, expectedText) => {
     const { code, stdout, stderr } = await callWith(NOBODY)(...argv)
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(stderr).toContain(said)
+    expect(stderr).toContain(expectedText)
   })
 })

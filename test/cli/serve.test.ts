@@ -136,8 +136,8 @@ describe('holdfast serve exits with a one-line error', () => {
       `export const a = ${plain('lab')}`,
       /two components have the id lab/,
     ],
-  ])('a module that %s is rejected', async (_name, file, text, said) => {
-    expectRefusal(await run(['serve', moduleOf(file, text), '--lab', ...MEMORY]), said)
+  ])('a module that %s is rejected', async (_name, file, text, expectedText) => {
+    expectRefusal(await run(['serve', moduleOf(file, text), '--lab', ...MEMORY]), expectedText)
   })
 
   test.each([
@@ -159,9 +159,9 @@ describe('holdfast serve exits with a one-line error', () => {
   })
 })
 
-function expectRefusal({ code, stdout, stderr }: Ended, said: RegExp): void {
+function expectRefusal({ code, stdout, stderr }: Ended, expectedText: RegExp): void {
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-  expect(stderr).toMatch(said)
+  expect(stderr).toMatch(expectedText)
   expect(stderr).toMatch(/^holdfast serve: /)
   expect(stderr).not.toMatch(/^ {4}at /m)
 }

@@ -17,8 +17,8 @@ function demo(store: string, ...args: string[]): Promise<Ended> {
   return run(['demo', '--port', '0', '--store', `sqlite:${store}`, ...args])
 }
 
-function expectRefusal({ code, stdout, stderr }: Ended, said: RegExp): void {
-  expect(stderr).toMatch(said)
+function expectRefusal({ code, stdout, stderr }: Ended, output: RegExp): void {
+  expect(stderr).toMatch(output)
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
   expect(stderr).toMatch(/^holdfast demo: /)
   expect(stderr).not.toMatch(/^ {4}at /m)
@@ -69,12 +69,12 @@ describe('holdfast serve with a database', () => {
       /runs\.db was written by a newer Holdfast \(schema 99; this version knows up to \d+\)/,
     ],
     ['is of another program', replaceByForeign, /runs\.db is a SQLite database of another program/],
-  ])('a database that %s is rejected and left unchanged', async (_name, damage, said) => {
+  ])('a database that %s is rejected and left unchanged', async (_name, damage, expectedText) => {
     const path = temporaryDatabase()
     await makeDatabase(path)
     damage(path)
     const before = digest(path)
-    expectRefusal(await demo(path), said)
+    expectRefusal(await demo(path), expectedText)
     expect(digest(path)).toBe(before)
   })
 
@@ -118,18 +118,18 @@ test('holdfast serve takes the port from the environment, and a flag overrides i
 
 test('holdfast serve obeys SIGTERM from the moment it prints its address', async () => {
   const before = new Set(process.listeners('SIGTERM'))
-  const heard: (() => void)[] = []
+  const received: (() => void)[] = []
   const stdout = {
     write(text: string) {
       if (!text.includes('Holdfast listens at')) return
       for (const listener of process.listeners('SIGTERM'))
-        if (!before.has(listener)) heard.push(() => listener('SIGTERM'))
-      setImmediate(() => heard.forEach((tell) => tell()))
+        if (!before.has(listener)) received.push(() => listener('SIGTERM'))
+      setImmediate(() => received.forEach((tell) => tell()))
     },
   }
   const argv = ['demo', '--port', '0', '--store', 'memory:', '--log-level', 'silent']
   const code = await runCommand(argv, { stdout, stderr: { write: () => {} }, env: {} })
-  expect(heard).toHaveLength(1)
+  expect(received).toHaveLength(1)
   expect(code).toBe(0)
 })
 

@@ -150,7 +150,7 @@ describe('holdfast import', async () => {
       /line 1: it has no run id/,
     ],
     ['an empty file', [], /line 1: it is not a JSON object|the file is empty/],
-  ])('rejects %s with the line number, and leaves the store unchanged', async (_name, changed, said) => {
+  ])('rejects %s with the line number, and leaves the store unchanged', async (_name, changed, expectedText) => {
     const folder = temporaryFolder()
     writeFileSync(join(folder, 'run.ndjson'), changed.map((line) => `${line}\n`).join(''))
     const { code, stdout, stderr } = await call(
@@ -159,7 +159,7 @@ describe('holdfast import', async () => {
       '--store',
       `sqlite:${join(folder, 'copy.db')}`,
     )
-    expect(stderr).toMatch(said)
+    expect(stderr).toMatch(expectedText)
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(await call('runs', '--store', `sqlite:${join(folder, 'copy.db')}`)).toMatchObject({
       code: 1,

@@ -19,11 +19,11 @@ const flaky = agent<unknown>({
   async *run(_input, { stage }) {
     yield 'kept; '
     for (const answer of ['bad', 'good']) {
-      const said = stage(answer, async function* () {
+      const output = stage(answer, async function* () {
         yield answer
         if (answer === 'bad') throw new Error('no')
       })
-      await said.catch(() => {})
+      await output.catch(() => {})
     }
   },
 })

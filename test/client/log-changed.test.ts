@@ -108,8 +108,8 @@ describe('client: after the store was restored from a backup', () => {
     const { id, client, log } = await restored()
     let text = ''
     for await (const piece of client.runs.open(id).text({ onRetracted: (standing) => (text = standing) })) text += piece
-    const said = log.flatMap((event) => (event.type === 'text.delta' ? [(event.data as { text: string }).text] : []))
-    expect(text).toBe(said.join(''))
+    const output = log.flatMap((event) => (event.type === 'text.delta' ? [(event.data as { text: string }).text] : []))
+    expect(text).toBe(output.join(''))
   })
 
   test('useRun shows the events of the new log alone and reports the change', async () => {

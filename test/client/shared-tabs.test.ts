@@ -59,7 +59,7 @@ test('shared tabs: a run that waits for its retry does not delay other runs', as
   const [failing, well] = inTurn as [string, string]
   let refused = 0
   const problems: (ClientError | undefined)[] = []
-  // It is asked to come back in five minutes: for so long nobody else would have a turn.
+  // Retry-After is five minutes: a reader that kept the slot would block all others for that long.
   const busy: typeof fetch = (input, init) => {
     if (!(input as string).includes(failing) || !isPage(input as string) || refused > 0) return fetch(input, init)
     // The first page is read out of turn, so it is let through.
@@ -171,11 +171,11 @@ test('shared tabs: a reader that waits for its retry takes events from the leadi
   const server = await serveNative()
   const { id } = await startRun(server, 'text 3; ask "go?"; text 3')
   const leading = tab({ url: server.url, shareConnections: 'told' })
-  let told = 0
+  let reported = 0
   const led = (async () => {
-    for await (const event of leading.runs.events(id)) if (event.type === 'run.paused') told++
+    for await (const event of leading.runs.events(id)) if (event.type === 'run.paused') reported++
   })()
-  await until('a tab leads', () => told === 1)
+  await until('a tab leads', () => reported === 1)
   let pages = 0
   // Its first page comes, and afterwards it is asked to come back in five minutes.
   const once: typeof fetch = (input, init) =>
@@ -197,7 +197,7 @@ test('shared tabs: a tab does not take the lead from itself', async () => {
   const requests = vi.spyOn(navigator.locks, 'request')
   onTestFinished(() => requests.mockRestore())
   let looks = 0
-  // In its turn the run is refused for minutes; the page that its reader looks at meanwhile comes.
+  // In its slot the run is refused for minutes; the page that its reader shows still arrives.
   const busy: typeof fetch = (input, init) => {
     if (!(input as string).includes(id) || !isPage(input as string)) return fetch(input, init)
     if (!(input as string).includes('wait=0'))
@@ -222,7 +222,7 @@ test('shared tabs: a tab does not take the lead from itself', async () => {
   await Promise.all([following, ...loops])
 })
 
-/** Locks travel faster than broadcasts: so many turns of the event loop. */
+/** Locks travel faster than broadcasts: so many ticks of the event loop. */
 const BROADCAST_TURNS = 20
 
 function delayBroadcasts(): void {

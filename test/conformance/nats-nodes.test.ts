@@ -161,8 +161,8 @@ describe('NATS: the streams', () => {
 
   test('are not created if syncing is required and the server does not confirm it', async () => {
     const { monitor } = server
-    const asked = open(newName(), { sync: 'always', monitor })
-    await expect(asked).rejects.toThrow(/sync=always is required/)
+    const requested = open(newName(), { sync: 'always', monitor })
+    await expect(requested).rejects.toThrow(/sync=always is required/)
     await expect(open(newName(), { sync: 'always', monitor: 'http://127.0.0.1:1' })).rejects.toThrow(/does not report/)
   })
 })

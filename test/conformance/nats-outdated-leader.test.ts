@@ -53,7 +53,7 @@ test('[RUN-1] NATS: a server that is cut off makes reads and commands unavailabl
   })
   isCutOff = true
   const { owner } = newRun(id, '').run
-  const asked: Record<string, Promise<unknown>> = {
+  const requested: Record<string, Promise<unknown>> = {
     get: store.get(id),
     read: store.read(id, -1, 1000),
     stop: store.requestStop(id, { at: new Date().toISOString(), by: 'someone' }),
@@ -68,9 +68,9 @@ test('[RUN-1] NATS: a server that is cut off makes reads and commands unavailabl
       (value) => ({ value }),
       (error: { code?: string }) => error.code,
     )
-  const outcomes = await Promise.all(Object.entries(asked).map(async ([name, each]) => [name, await outcome(each)]))
+  const outcomes = await Promise.all(Object.entries(requested).map(async ([name, each]) => [name, await outcome(each)]))
   expect(Object.fromEntries(outcomes)).toEqual(
-    Object.fromEntries(Object.keys(asked).map((name) => [name, 'unavailable'])),
+    Object.fromEntries(Object.keys(requested).map((name) => [name, 'unavailable'])),
   )
   isCutOff = false
   expect((await store.get(id))?.run.id).toBe(id)

@@ -87,7 +87,7 @@ test('[SEC-2] NATS: usage waits for every stream of runs and of documents', asyn
     }
     const counted = there.usage.of('owner-1')
     // Answers about all streams arrive twice after those that the count asked for.
-    for (let asked = 0; asked < 2; asked++) await Promise.race([counted, there.size()])
+    for (let requested = 0; requested < 2; requested++) await Promise.race([counted, there.size()])
     withheld.letGo()
     const stored = (round + 1) * EACH
     expect(await counted, stream).toMatchObject({ runs: stored, documents: stored + 1 })

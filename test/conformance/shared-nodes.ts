@@ -25,18 +25,18 @@ export function testNodes({ newPlace, open, settled }: SharedPlaces): void {
     const hints = hintsOf(there)
     const draft = newRun('run_1', new Date().toISOString())
     await here.create(draft)
-    const heard = (what: (hint: Hint) => boolean): Promise<Hint> =>
+    const receivedOf = (what: (hint: Hint) => boolean): Promise<Hint> =>
       until('the other node is told', () => hints.find((hint) => hint.run === 'run_1' && what(hint)))
-    await heard(({ claimable }) => claimable === true)
+    await receivedOf(({ claimable }) => claimable === true)
     const claim = (await there.claim('run_1', 'worker-2', 60_000))!
     const runWriter = new RunWriter(here, systemClock, claim, [draft.record])
     runWriter.start()
     runWriter.text('far away')
     await runWriter.flush()
-    expect((await heard(({ next }) => next === 3)).slice).toBeUndefined()
+    expect((await receivedOf(({ next }) => next === 3)).slice).toBeUndefined()
     expect(await readRecords(there, 'run_1')).toEqual(runWriter.records)
     await here.requestStop('run_1', { at: new Date().toISOString() })
-    await heard(({ stop }) => stop === true)
+    await receivedOf(({ stop }) => stop === true)
   })
 
   test('count what others have just stored, and list what they have just finished', async () => {

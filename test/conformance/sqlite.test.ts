@@ -16,7 +16,7 @@ const folder = mkdtempSync(join(tmpdir(), 'holdfast-conformance-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 let files = 0
 
-/** Which file a store has open, and whether it counts as killed: then nobody hears of what it still does. */
+/** Which file a store has open, and whether it counts as killed: its later results are then ignored. */
 const processes = new WeakMap<Store, { path: string; clock: { now(): number }; killed: boolean }>()
 
 async function open(path: string, clock: { now(): number }): Promise<Store> {

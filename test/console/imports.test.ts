@@ -1,4 +1,4 @@
-/** The console is a user of Holdfast like any other: what it cannot do with the public client, nobody can. */
+/** The console uses only the public client, like any other application. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'

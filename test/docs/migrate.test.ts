@@ -57,9 +57,9 @@ async function answerOf(route: string, client: string, files: Readonly<Record<st
   const at = (text: string): string => text.replaceAll(/localhost:3000/g, `127.0.0.1:${port}`)
   const main = HARNESS.replace('PORT', port)
   const folder = project({ ...files, 'route.ts': at(route), 'client.ts': at(client), 'main.ts': main })
-  let said = ''
-  for await (const chunk of start(folder, 'main.ts').stdout!) said += String(chunk)
-  return said
+  let output = ''
+  for await (const chunk of start(folder, 'main.ts').stdout!) output += String(chunk)
+  return output
 }
 
 test.each(['-', '+'] as const)('docs/migrate/stream-text.md: the %s side of the diff answers', async (sign) => {
@@ -136,8 +136,8 @@ test.each(['-', '+'] as const)(
       for (const delta of [prompt, ' is an alga.']) yield { type: 'TEXT_MESSAGE_CONTENT', messageId: 'm', delta }
       yield { type: 'RUN_FINISHED', runId: 'r', threadId: 't', finishReason: 'stop' }
     }`
-    const said = await answerOf(side(route, sign), client, { 'answer.ts': answer })
-    expect(said).toBe('kelp is an alga.kelp is an alga.\n')
+    const spoken = await answerOf(side(route, sign), client, { 'answer.ts': answer })
+    expect(spoken).toBe('kelp is an alga.kelp is an alga.\n')
   },
 )
 

@@ -65,18 +65,18 @@ test('the commands and programs of docs/tutorial.md work in their order', { time
     }
   }
 
-  const said = printed.join('\n')
-  expect(said.match(/event: text\.delta/g)!.length).toBeGreaterThan(2)
-  const countdowns = said.match(/^(?:\d+ )+Lift-off!$/gm)!.map((line) => line.split(' '))
+  const spoken = printed.join('\n')
+  expect(spoken.match(/event: text\.delta/g)!.length).toBeGreaterThan(2)
+  const countdowns = spoken.match(/^(?:\d+ )+Lift-off!$/gm)!.map((line) => line.split(' '))
   expect(countdowns).toHaveLength(2)
   for (const numbers of countdowns) {
     const from = Number(numbers[0])
     expect(from).toBeGreaterThanOrEqual(50)
     expect(numbers).toEqual([...Array.from({ length: from }, (_, index) => String(from - index)), 'Lift-off!'])
   }
-  expect(said.match(/I have paid 25\./g)!.length).toBeGreaterThanOrEqual(2)
-  expect(said).toContain('401\n200\n')
-  expect(said).toContain('verified')
-  expect(said).toContain('No problems found.')
+  expect(spoken.match(/I have paid 25\./g)!.length).toBeGreaterThanOrEqual(2)
+  expect(spoken).toContain('401\n200\n')
+  expect(spoken).toContain('verified')
+  expect(spoken).toContain('No problems found.')
   for (const terminal of servers.values()) await terminal.close()
 })

@@ -132,13 +132,13 @@ test(
   { timeout: fuzzTimeoutMs(seconds) },
   async () => {
     await assertHolds('client', fc.array(answer, { minLength: 1, maxLength: 4 }), seconds, async (answers) => {
-      let asked = 0
+      let requested = 0
       const client = createClient({
         url: 'http://localhost',
         retries: 2,
         retryDelayMs: 1,
         fetch: async (address) => {
-          const { status, type, frames, page } = answers[asked++ % answers.length]!
+          const { status, type, frames, page } = answers[requested++ % answers.length]!
           const isPage =
             new URL(address instanceof Request ? address.url : address).searchParams.get('format') === 'json'
           const body = isPage ? jsonText(page) : frames.join('')

@@ -1,4 +1,4 @@
-/** A loopback agent that speaks A2A over JSON-RPC and plays the updates that it is told, with fields that nobody knows. */
+/** A loopback agent that speaks A2A over JSON-RPC and sends scripted updates with unknown fields. */
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'

@@ -49,14 +49,14 @@ const artifact = {
   x_artifact: [1],
 }
 const note = { messageId: 'n1', role: 'ROLE_AGENT', parts: [{ text: 'thinking' }], ...IDS, x_message: true }
-const said = { messageId: 'h', role: 'ROLE_USER', parts: [{ text: 'hello' }], ...IDS, x_message: 1 }
+const output = { messageId: 'h', role: 'ROLE_USER', parts: [{ text: 'hello' }], ...IDS, x_message: 1 }
 const played = [
   {
     task: {
       id: 't1',
       contextId: 'theirs',
       status: { state: 'TASK_STATE_SUBMITTED' },
-      history: [said],
+      history: [output],
       metadata: { a: 1 },
       x_task: {},
     },

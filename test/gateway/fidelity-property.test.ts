@@ -1,4 +1,4 @@
-/** Whatever an upstream sends, with fields and event types that nobody here knows, a client of the same protocol gets it back. */
+/** A client of the upstream's protocol gets everything that the upstream sends, including unknown fields and event types. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { Decoder } from '../../src/a2a/decode.ts'
@@ -142,12 +142,12 @@ test.for(versions)(
       })
     fc.assert(
       fc.property(fc.array(fc.oneof(status, chunk), { maxLength: 10 }), extras, (updates, more) => {
-        const said = { messageId: 'h', role, parts: [part({ text: 'x', ...more })], ...marks('message'), ...more }
+        const spoken = { messageId: 'h', role, parts: [part({ text: 'x', ...more })], ...marks('message'), ...more }
         const task = kind('task', {
           id: 'run_1',
           contextId: 's',
           status: { state: state('submitted') },
-          history: [said],
+          history: [spoken],
           ...more,
         })
         const done = {

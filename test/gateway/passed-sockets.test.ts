@@ -14,12 +14,12 @@ import { until } from '../support/until.ts'
 
 /** Echoes what it is sent at `/v1/echo`; refuses other paths with 403. */
 async function startSocketUpstream() {
-  const asked: IncomingMessage[] = []
+  const requested: IncomingMessage[] = []
   const state = { open: 0 }
   const http = createServer((_request, response) => response.end('{"data":[]}'))
   const sockets = new WebSocketServer({ noServer: true, handleProtocols: () => 'kelp' })
   http.on('upgrade', (request, socket, head) => {
-    asked.push(request)
+    requested.push(request)
     if (!request.url!.startsWith('/v1/echo')) return void socket.end('HTTP/1.1 403 Forbidden\r\n\r\n')
     sockets.handleUpgrade(request, socket, head, (client) => {
       state.open++
@@ -33,7 +33,7 @@ async function startSocketUpstream() {
     for (const client of sockets.clients) client.terminate()
     http.close().closeAllConnections()
   })
-  return { url: `http://127.0.0.1:${(http.address() as AddressInfo).port}/v1`, asked, state }
+  return { url: `http://127.0.0.1:${(http.address() as AddressInfo).port}/v1`, asked: requested, state }
 }
 
 function serve(url: string, options: InProcessOptions = {}): Promise<Server> {

@@ -94,12 +94,12 @@ describe('gateway, passthrough', () => {
       ['/v1/embeddings', '/v1/embeddings'],
     ])
       expect(await (await fetch(server.url + path)).json()).toMatchObject({ url })
-    const asked = echo.seen.length
+    const requested = echo.seen.length
     for (const path of ['/health', '/admin/metrics', '/config', '/v1/models', '/runs'])
       expect((await fetch(server.url + path)).status).toBe(200)
     for (const path of ['/agents/x/runs', '/agents/x/runs/1/new', '/v1/chat/new', '/v1/completions'])
       expect((await fetch(server.url + path, { method: 'POST' })).ok).toBe(false)
-    expect(echo.seen.length).toBe(asked)
+    expect(echo.seen.length).toBe(requested)
   })
 
   test('[SEC-1] passthrough: no path leads out of the upstream', async () => {

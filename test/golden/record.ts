@@ -93,14 +93,14 @@ async function record(name: string, recording: Recording): Promise<void> {
   const { component, input, given = input, answer, paused } = recording
   const { stored } = await services[0]!.start(localPrincipal, { component, input: given, protocol: 'test' })
   const { id } = stored.run
-  const said = (count: number): Promise<unknown> =>
+  const outputOf = (count: number): Promise<unknown> =>
     until(`${name} said ${count}`, async () => textsIn(await readEvents(store, id)) >= count)
   if (recording.stopAfter !== undefined) {
-    await said(recording.stopAfter)
+    await outputOf(recording.stopAfter)
     await services[0]!.stop(localPrincipal, id, 'no longer wanted')
   }
   if (recording.killAfter !== undefined) {
-    await said(recording.killAfter)
+    await outputOf(recording.killAfter)
     first.cut()
     clock.advance(LEASE_MS + 1)
     services.push(openService(store, clock))

@@ -14,7 +14,7 @@ const COMPLAINT_CHARS_MAX = 4000
 /** Resolves with the problem, or undefined. What `said` returns is written to the program. */
 export async function runPython(
   { python, args, folder, withinMs }: PythonProgram,
-  said: (line: unknown) => Promise<string | undefined> | string | undefined,
+  output: (line: unknown) => Promise<string | undefined> | string | undefined,
 ): Promise<string | undefined> {
   const child = spawn(python, args, {
     cwd: folder,
@@ -33,7 +33,7 @@ export async function runPython(
   })
   for await (const text of createInterface({ input: child.stdout })) {
     if (!text.startsWith('{')) continue // what a library logs
-    const answer = await said(JSON.parse(text))
+    const answer = await output(JSON.parse(text))
     if (answer !== undefined) child.stdin.write(`${answer}\n`)
   }
   const code = await ended

@@ -91,9 +91,9 @@ test('mount: a second copy of the package in the process takes the store over wi
     `,
   )
   const { lines } = start(folder, 'main.ts')
-  const said: string[] = []
-  for (let line = await lines.next(); line.done !== true; line = await lines.next()) said.push(line.value)
-  expect(said).toEqual([
+  const output: string[] = []
+  for (let line = await lines.next(); line.done !== true; line = await lines.next()) output.push(line.value)
+  expect(output).toEqual([
     'first',
     'second',
     '503 another holdfast() call with other settings has taken over the store',

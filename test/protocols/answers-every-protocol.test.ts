@@ -65,8 +65,8 @@ const answers: Readonly<Record<string, (asking: Asking) => Promise<unknown>>> = 
       'GET',
       `${api}/${encodeURIComponent(session)}/messages`,
     )
-    const said = { id: 'u2', role: 'user', parts: [{ type: 'text', text: ANSWERS.words }] }
-    const messages = kind === 'words' ? [...body.messages, said] : body.messages.map(resolved)
+    const spoken = { id: 'u2', role: 'user', parts: [{ type: 'text', text: ANSWERS.words }] }
+    const messages = kind === 'words' ? [...body.messages, spoken] : body.messages.map(resolved)
     return post(target, api, { id: session, messages })
   },
 

@@ -212,21 +212,21 @@ function nextDisconnected(): Promise<void> {
 test('[SEC-2] AI SDK socket: a client that leaves while its request is handled leaves no stream behind', async () => {
   const store = createMemoryStore()
   const create = Promise.withResolvers<void>()
-  const asked = Promise.withResolvers<void>()
+  const requested = Promise.withResolvers<void>()
   const slow = new Proxy(store, {
     get: (target, name) => {
       const value: unknown = Reflect.get(target, name, target)
       if (typeof value !== 'function') return value
       const method = value.bind(target) as (...args: unknown[]) => unknown
       if (name !== 'create') return method
-      return async (...args: unknown[]) => (asked.resolve(), await create.promise, method(...args))
+      return async (...args: unknown[]) => (requested.resolve(), await create.promise, method(...args))
     },
   })
   const server = await serveChats({ store: slow })
   const noticed = nextDisconnected()
   const socket = chatSocket(server.api('lab'))
   socket.on('open', () => socket.send(chatRequest('text 1; hang')))
-  await asked.promise
+  await requested.promise
   socket.terminate()
   await noticed
   create.resolve()

@@ -142,8 +142,8 @@ test.each(Object.entries(sockets))(
     const grpcPort = await freePort()
     const limits = { maxHeldViewBytes: 3.5 * (await heldBytesOf(store, 'run_a1')) }
     const { url } = await serveNative({ store, auth: { keys }, limits, a2a: { default: 'lab', grpcPort } })
-    const told = await follow({ url, grpc: `127.0.0.1:${grpcPort}`, key }, runs)
-    await until('a stream is ended', () => told().some((text) => TOO_MUCH.test(text)))
-    expect(told().filter((text) => TOO_MUCH.test(text))).toHaveLength(1)
+    const reported = await follow({ url, grpc: `127.0.0.1:${grpcPort}`, key }, runs)
+    await until('a stream is ended', () => reported().some((text) => TOO_MUCH.test(text)))
+    expect(reported().filter((text) => TOO_MUCH.test(text))).toHaveLength(1)
   },
 )

@@ -261,7 +261,7 @@ async function socketSays(path: string, message: string): Promise<string> {
   await once(socket, path === '/agents/ws' ? 'message' : 'open')
   const answer = new Promise<string>((resolve) => socket.once('message', (data: Buffer) => resolve(data.toString())))
   socket.send(message)
-  const said = await Promise.race([answer, closed])
+  const output = await Promise.race([answer, closed])
   socket.terminate()
-  return said
+  return output
 }

@@ -43,9 +43,9 @@ test.each(PROTOCOLS)('one run, every protocol: started in %s, followed and stopp
       log.map(({ type }) => type).filter((type) => type.startsWith('run.')),
       about,
     ).toEqual(['run.created', 'run.started', 'run.cancelled'])
-    const said = log.flatMap(({ type, data }) => (type === 'text.delta' ? [(data as { text: string }).text] : []))
+    const output = log.flatMap(({ type, data }) => (type === 'text.delta' ? [(data as { text: string }).text] : []))
     const shown = await followed
-    for (const piece of said) expect(shown, about).toContain(JSON.stringify(piece).slice(1, -1))
+    for (const piece of output) expect(shown, about).toContain(JSON.stringify(piece).slice(1, -1))
     expect(shown, about).toMatch(/cancel|interrupted/i)
   }
 })

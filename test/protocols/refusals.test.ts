@@ -183,7 +183,7 @@ describe.each(Object.entries<Kind>(kinds))('[SEC-2] %s', (kind, { limits, prepar
   })
 })
 
-/** Before a request is read, nobody knows which version of JSON-RPC or REST it speaks: HTTP says what it is. */
+/** Before the body is read, the protocol version is unknown, so the refusal is plain HTTP. */
 function earlyOf(way: string): Refusal {
   if (way === 'MCP') return mcp(-32_000, 'rate_limited', 429)
   return /JSON-RPC|0.3 REST/.test(way) ? tooMany['A2A 1.0 REST']! : byHandshake[way]!

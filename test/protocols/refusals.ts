@@ -41,8 +41,8 @@ async function post({ url, key }: Served, path: string, init: RequestInit): Prom
   const after = response.headers.get('retry-after')
   const streams = response.headers.get('content-type')?.includes('event-stream') === true
   const text = streams ? await firstOf(response, cut) : await response.text()
-  const said = text.replace(/^data: /, '') // 0.3 refuses a stream on the stream
-  const body: unknown = said.startsWith('{') ? JSON.parse(said) : text
+  const output = text.replace(/^data: /, '') // 0.3 refuses a stream on the stream
+  const body: unknown = output.startsWith('{') ? JSON.parse(output) : text
   const code = response.headers.get('holdfast-error')
   return {
     status: response.status,

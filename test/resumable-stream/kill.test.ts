@@ -59,11 +59,11 @@ const interrupted = { name: 'RunError', code: 'interrupted', message: 'the worke
 
 test('resumable-stream: after kill -9 of its process, a stream resumes in another one with all its text and an error', async () => {
   const store = `sqlite:${join(temporaryFolder(), 'streams.db')}`
-  const said = await (await produce(store)).kill()
+  const output = await (await produce(store)).kill()
   const context = open({ store })
   const { text, error } = await untilError(await context.resumeExistingStream('numbers'))
   expect(error).toMatchObject(interrupted)
-  expect(text.startsWith(said)).toBe(true)
+  expect(text.startsWith(output)).toBe(true)
   expect(text).toBe(numbersTo(text))
   expect((await untilError(await context.resumeExistingStream('numbers', 101))).text).toBe(text.slice(101))
   expect(await context.hasExistingStream('numbers')).toBe(true)
@@ -82,10 +82,10 @@ test('resumable-stream: a consumer on another node follows a stream over the kil
   const reader = stream.getReader()
   const first = (await reader.read()).value!
   reader.releaseLock()
-  const said = await producer.kill()
+  const output = await producer.kill()
   const { text, error } = await untilError(stream)
   expect(error).toMatchObject(interrupted)
-  const whole = said.slice(0, 100) + first + text
-  expect(whole.startsWith(said)).toBe(true)
+  const whole = output.slice(0, 100) + first + text
+  expect(whole.startsWith(output)).toBe(true)
   expect(whole).toBe(numbersTo(whole))
 })

@@ -48,8 +48,8 @@ async function campaign(
 }
 
 function sort(tally: Tally, flip: Flip, verdict: Verdict): void {
-  const { refused, damaged, missing, older, told, doctor } = verdict
-  const isRolledBack = told.some((line) => line.includes('acknowledged commit'))
+  const { refused, damaged, missing, older, told: reported, doctor } = verdict
+  const isRolledBack = reported.some((line) => line.includes('acknowledged commit'))
   const isSilent = refused === undefined && [...damaged, ...missing, ...older].length === 0
   expect(isRolledBack || older.length === 0, `a rollback without a word: ${JSON.stringify({ flip, verdict })}`).toBe(
     true,
@@ -60,7 +60,7 @@ function sort(tally: Tally, flip: Flip, verdict: Verdict): void {
   else if (missing.length > 0) tally.missing++
   else tally.contained++
   if (!isSilent && doctor.length === 0)
-    tally.undiagnosed.push(JSON.stringify({ flip, damaged, missing, told, refused }))
+    tally.undiagnosed.push(JSON.stringify({ flip, damaged, missing, told: reported, refused }))
 }
 
 test(

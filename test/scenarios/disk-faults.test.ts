@@ -306,7 +306,7 @@ async function expectRefusal({ server, early, earlyLog, runs, streams }: Scene):
   expect(seen()).toEqual(events)
 }
 
-/** Failed where nobody may drive it again, whole where somebody may. */
+/** Expected end: failed if no node may execute the run again, complete otherwise. */
 async function expectHonestEnd(server: Target, id: string, component: string, { texts }: Breakage): Promise<void> {
   const { status, error } = await untilFinished(server, id, 30_000)
   const numbers = numbersIn(standingTexts(checkedEnd(id, await readLog(server, id))))

@@ -10,7 +10,7 @@ import { until } from '../support/until.ts'
 const command = ['serve', join(import.meta.dirname, 'failing-members/components.ts')]
 
 /** In the order of the members. */
-const told: readonly [string, RegExp][] = [
+const reported: readonly [string, RegExp][] = [
   ['throws', /^member said: failed: boom$/],
   ['throws-text', /^member said: failed: plain$/],
   ['throws-nothing', /^member said: failed: undefined$/],
@@ -33,8 +33,8 @@ test('[RUN-1] [EVT-1] team: the leader learns how the tool of each member failed
   expect((await untilFinished(server, id, 60_000)).status).toBe('completed')
   const records = checkedEnd(id, await readLog(server, id))
   const answers = JSON.parse(records.at(-1)!.data['output'] as string) as string[]
-  expect(answers).toHaveLength(told.length)
-  for (const [place, [member, message]] of told.entries()) expect(answers[place], member).toMatch(message)
+  expect(answers).toHaveLength(reported.length)
+  for (const [place, [member, message]] of reported.entries()) expect(answers[place], member).toMatch(message)
 })
 
 test('[RUN-1] team: an unhandled rejection in a member’s tool fails the team’s run, not the server', async () => {

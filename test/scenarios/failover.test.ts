@@ -61,11 +61,11 @@ test(
     const proxy = await startTcpProxy(() => current.port)
     const store = await openPostgresStore({ url: primary.url.replace(`:${primary.port}/`, `:${proxy.port}/`) })
     onTestFinished(() => store.close())
-    const goOn = Promise.withResolvers<void>()
+    const proceed = Promise.withResolvers<void>()
     const run = async function* (_: unknown, { attempt, signal }: { attempt: number; signal: AbortSignal }) {
       yield `[${attempt}]`
       if (attempt > 1) return
-      await goOn.promise
+      await proceed.promise
       for (let event = 0; event < LOST_EVENTS; event++) yield '.'
       await aborted(signal) // silent: it would never notice by itself
     }
@@ -80,7 +80,7 @@ test(
     await until('the replica has the runs', async () => (await replica.query(received, [at])).length === 1, PATIENT)
     await cutOff(replica, primary)
     const streams = await Promise.all(ids.map((id) => follow(node, id)))
-    goOn.resolve()
+    proceed.resolve()
     const last = 2 + LOST_EVENTS
     await until('both were seen to their last event', () => streams.every(({ cursor }) => cursor === last), PATIENT)
 
@@ -109,12 +109,12 @@ test(
     let current = primary
     const proxy = await startTcpProxy(() => current.port)
     const url = primary.url.replace(`:${primary.port}/`, `:${proxy.port}/`)
-    const goOn = Promise.withResolvers<void>()
+    const proceed = Promise.withResolvers<void>()
     // It writes all the time, so it is refused at once; its next attempt passes every cursor before anybody polls.
     const component = subject(
       async function* (_, { attempt, signal }) {
         yield `[${attempt}]`
-        if (attempt === 1) await goOn.promise
+        if (attempt === 1) await proceed.promise
         for (let event = 0; event < 4 * LOST_EVENTS; event++) {
           yield `${attempt}.${event} `
           if (attempt === 1) await wait(event < LOST_EVENTS ? 0 : 50, undefined, { signal })
@@ -138,7 +138,7 @@ test(
     await until('the replica has the run', async () => (await replica.query(received, [at])).length === 1, PATIENT)
     await cutOff(replica, primary)
     const streams = await Promise.all(nodes.map((node) => follow(node, id)))
-    goOn.resolve()
+    proceed.resolve()
     await until('events were seen that are lost', () => streams.every(({ cursor }) => cursor > LOST_EVENTS), PATIENT)
 
     await primary.stop('SIGQUIT')

@@ -1,4 +1,4 @@
-/** Components in threads of their own: they can do all that others can, and harm nobody but their run. */
+/** Isolated components: all features work in their threads, and a crash or loop affects only its run. */
 import { existsSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -119,7 +119,7 @@ describe('an isolated run', () => {
     await until('its thread is busy', () => existsSync(heartbeat), { withinMs: WAIT_MS })
     await node.stop(id)
     expect((await node.ended(id, WAIT_MS)).at(-1)!.type).toBe('run.cancelled')
-    // The only slot is free again, and so nobody beats any more.
+    // The only slot is free again, so the thread has stopped its heartbeat.
     for (let count = 0; count < 2; count++) {
       expect((await node.ended(await node.start('hostile', 'throw'), WAIT_MS)).at(-1)!.type).toBe('run.failed')
       if (count === 0) rmSync(heartbeat)

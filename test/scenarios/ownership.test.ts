@@ -236,8 +236,8 @@ async function ask(
     path.replace('{id}', id) + (query === undefined ? '' : `?${query}`),
     options,
   )
-  const { requestId: _requestId, ...told } = body
-  return { status, body: JSON.stringify(told).replaceAll(id, 'ID') }
+  const { requestId: _requestId, ...reported } = body
+  return { status, body: JSON.stringify(reported).replaceAll(id, 'ID') }
 }
 
 async function listAll(target: Target, filter: string, from?: string): Promise<string[]> {

@@ -24,10 +24,10 @@ test('[RUN-1] [LOG-1] [LOG-2] background mode: a server killed twice while text 
   const { id } = await startRun(server, 'write', { component: 'writer' })
   await until('the provider was asked', () => provider.generations.length > 0, { withinMs: 180_000 })
   let seen: Buffer = Buffer.alloc(0)
-  for (const said of [4, 8]) {
-    provider.say(...WORDS.slice(said - 4, said))
+  for (const spoken of [4, 8]) {
+    provider.say(...WORDS.slice(spoken - 4, spoken))
     const stream = followRun(server, id)
-    await until('it is heard', () => stream.log.toString().includes(WORDS[said - 1]!.trim()), { withinMs: 180_000 })
+    await until('it is heard', () => stream.log.toString().includes(WORDS[spoken - 1]!.trim()), { withinMs: 180_000 })
     stream.cut()
     seen = stream.log
     await server.kill()

@@ -77,32 +77,36 @@ function teller(random: Random) {
   })
 }
 
-const asked = `Keep ${SECRETS.join(' ')} for me`
+const requested = `Keep ${SECRETS.join(' ')} for me`
 
 /** One streamed run on each protocol. */
 const requests: readonly (readonly [string, string, RequestInit])[] = [
-  ['native', '/runs', json({ component: 'teller', input: asked, metadata: { note: asked } }, 'text/event-stream')],
+  [
+    'native',
+    '/runs',
+    json({ component: 'teller', input: requested, metadata: { note: requested } }, 'text/event-stream'),
+  ],
   [
     'AgentOS',
     '/agents/teller/runs',
-    { method: 'POST', body: form({ message: asked, stream: 'true', session_id: 's' }) },
+    { method: 'POST', body: form({ message: requested, stream: 'true', session_id: 's' }) },
   ],
   [
     'OpenAI chat',
     '/v1/chat/completions',
-    json({ model: 'teller', stream: true, messages: [{ role: 'user', content: asked }] }),
+    json({ model: 'teller', stream: true, messages: [{ role: 'user', content: requested }] }),
   ],
-  ['OpenAI Responses', '/v1/responses', json({ model: 'teller', input: asked, stream: true })],
+  ['OpenAI Responses', '/v1/responses', json({ model: 'teller', input: requested, stream: true })],
   [
     'AI SDK UI',
     '/ai/teller/chat',
-    json({ id: 'chat', messages: [{ role: 'user', parts: [{ type: 'text', text: asked }] }] }),
+    json({ id: 'chat', messages: [{ role: 'user', parts: [{ type: 'text', text: requested }] }] }),
   ],
   [
     'A2A',
     '/a2a/teller',
     json(
-      { jsonrpc: '2.0', id: 1, method: 'SendStreamingMessage', params: { message: message(asked) } },
+      { jsonrpc: '2.0', id: 1, method: 'SendStreamingMessage', params: { message: message(requested) } },
       'text/event-stream',
     ),
   ],
@@ -154,7 +158,7 @@ async function useAll({ url }: HoldfastServer): Promise<void> {
       expect(response.status, `${protocol}: ${text.slice(0, 300)}`).toBeLessThan(300)
       expectRedacted(`the stream of ${protocol}`, text)
     }
-  await fetch(`${url}/sessions/s/rename?type=agent`, json({ session_name: asked.slice(0, 60) }))
+  await fetch(`${url}/sessions/s/rename?type=agent`, json({ session_name: requested.slice(0, 60) }))
   for (const path of reads) {
     const response = await fetch(url + path)
     expect(response.status, path).toBe(200)

@@ -38,7 +38,7 @@ test(
   `[RUN-1] ${RUNS} runs on ${NODES} nodes survive an outage of twice their lease: none fails, none restarts`,
   { timeout: 240_000 },
   async () => {
-    const goOn = Promise.withResolvers<void>()
+    const proceed = Promise.withResolvers<void>()
     const schema = 'within'
     const component = subject(async function* (input) {
       yield 'a'
@@ -47,7 +47,7 @@ test(
         await wait(400)
         yield '.'
       }
-      await goOn.promise
+      await proceed.promise
       yield 'b'
     })
     const nodes = await openNodes(component, { schema })
@@ -61,7 +61,7 @@ test(
     await stopFor(OUTAGE_MS)
     // Every node has had the time to take what it should not.
     await wait(2 * LEASE_MS)
-    goOn.resolve()
+    proceed.resolve()
     await until('every run has ended', async () => (await count('running')) === 0, PATIENT)
     const logs = await Promise.all(ids.map((id, number) => nodes[number % NODES]!.log(id)))
     const ends = logs.map(

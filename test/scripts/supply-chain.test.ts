@@ -51,21 +51,21 @@ describe('npm run audit:deps', () => {
     ['that answers audits', 200, 0, /^\d+ runtime dependencies: no known vulnerabilities/],
     ['without an audit endpoint', 405, 3, /^not audited: /],
   ])('the audit reports its result for a registry %s', { timeout: 120_000 }, async (_name, status, code, says) => {
-    const asked: string[] = []
+    const requested: string[] = []
     const registry = createServer((request, response) => {
-      asked.push(request.url!)
+      requested.push(request.url!)
       request.resume().once('end', () => response.writeHead(status, { 'content-type': 'application/json' }).end('{}'))
     }).listen(0, '127.0.0.1')
     onTestFinished(() => void registry.close())
     await once(registry, 'listening')
     const url = `http://127.0.0.1:${(registry.address() as AddressInfo).port}/`
     const child = spawn(process.execPath, ['scripts/audit-deps.ts', '--registry', url], { cwd: root })
-    let said = ''
-    child.stdout.on('data', (chunk: Buffer) => (said += chunk.toString()))
+    let output = ''
+    child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()))
     const [exit] = (await once(child, 'close')) as [number]
-    expect(said).toMatch(says)
+    expect(output).toMatch(says)
     expect(exit).toBe(code)
-    expect(asked[0]).toMatch(/security/)
+    expect(requested[0]).toMatch(/security/)
   })
 })
 

@@ -137,7 +137,7 @@ test('[SEC-1] [SEC-2] every MCP method about a run rejects callers without permi
   expect(wrong).toEqual([])
 })
 
-/** A reader may ask for a webhook that nobody has made: then it is not found, which is as good as allowed. */
+/** A reader may request a webhook that does not exist: 404 counts as allowed. */
 function isUnset(problem: string): boolean {
   return problem.startsWith('GetTaskPushNotificationConfig by reader: NOT_FOUND')
 }
@@ -265,14 +265,14 @@ test(
     const start = { type: 'response.create', model: 'lab', input: 'say kelp' }
     const resumed = { ...start, previous_response_id: toResponseId({ run, number: 0 }) }
     for (const caller of everybody) {
-      const said = await chatSocketSays(world, world.token(caller), resumed, '/v1/responses')
+      const output = await chatSocketSays(world, world.token(caller), resumed, '/v1/responses')
       const end = unknown.includes(caller)
         ? '401'
         : caller === 'reader'
           ? 'may not start'
           : 'previous_response_not_found'
-      expect(said, caller).toContain(end)
-      expect(said, caller).not.toContain(SECRET)
+      expect(output, caller).toContain(end)
+      expect(output, caller).not.toContain(SECRET)
     }
     expect(await getRun(alice, run)).toEqual(before)
     expect(await chatSocketSays(world, alice.token, start, '/v1/responses')).toContain('kelp')
@@ -297,14 +297,14 @@ test('[SEC-1] [SEC-2] the WebSocket of a chat rejects callers without permission
   for (const caller of everybody) {
     const requests = caller === 'reader' ? [continueRun, start] : [resume, continueRun]
     for (const request of requests) {
-      const said = await chatSocketSays(world, world.token(caller), request)
+      const output = await chatSocketSays(world, world.token(caller), request)
       const expectedEnd = unknown.includes(caller)
         ? '401'
         : caller === 'reader' && request === start
           ? 'may not start'
           : 'error'
-      expect(said, `${caller} ${JSON.stringify(request)}`).toContain(expectedEnd)
-      expect(said, caller).not.toContain(SECRET)
+      expect(output, `${caller} ${JSON.stringify(request)}`).toContain(expectedEnd)
+      expect(output, caller).not.toContain(SECRET)
     }
   }
   expect(await getRun(alice, run)).toEqual(before)

@@ -102,7 +102,7 @@ async function many({ size, shrinks, reports, ...campaign }: Campaign): Promise<
   const begun = performance.now()
   const all = new RangeSum(from)
   let reported = new RangeSum(from)
-  let [told, reportedAt] = [begun, begun]
+  let [received, reportedAt] = [begun, begun]
   const report = (): void => {
     if (!reports || reported.count === 0) return
     addPart(SIMULATION_LOG, { ...partSince(reportedAt), ...reported.result })
@@ -118,9 +118,9 @@ async function many({ size, shrinks, reports, ...campaign }: Campaign): Promise<
     all.add(result)
     reported.add(result)
     if (reported.count >= REPORTED_SEEDS) report()
-    if (performance.now() - told < TELL_EVERY_MS) return
-    told = performance.now()
-    console.log(all.describe(told - begun, workers))
+    if (performance.now() - received < TELL_EVERY_MS) return
+    received = performance.now()
+    console.log(all.describe(received - begun, workers))
   }
   await runCampaign({ ...campaign, size, onRange, signal: stopped.signal })
   process.off('SIGINT', stop).off('SIGTERM', stop)

@@ -28,16 +28,16 @@ export async function runCampaign(campaign: SeedCampaign): Promise<void> {
   const end = campaign.from + seeds
   const deadline = performance.now() + seconds * 1000
   const done = new Map<number, RangeResult>()
-  let [next, told] = [campaign.from, campaign.from]
+  let [next, reported] = [campaign.from, campaign.from]
   let hasFailed = false
   const isOver = (): boolean =>
     next >= end || performance.now() >= deadline || signal.aborted || (hasFailed && !keepGoing)
   const take = (result: RangeResult): void => {
     done.set(result.from, result)
     hasFailed ||= result.failures.length > 0
-    for (let first = done.get(told); first !== undefined; first = done.get(told)) {
-      done.delete(told)
-      told = first.to + 1
+    for (let first = done.get(reported); first !== undefined; first = done.get(reported)) {
+      done.delete(reported)
+      reported = first.to + 1
       campaign.onRange(first)
     }
   }

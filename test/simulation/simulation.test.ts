@@ -46,7 +46,7 @@ test('[RUN-3] simulation: a run that is answered while another branch of it writ
 
 test('simulation: several threads report the same seeds as one, in order', { timeout: 120_000 }, async () => {
   const size = { nodes: 2, runs: 2 }
-  const told: RangeResult[] = []
+  const reported: RangeResult[] = []
   const sum = new RangeSum(11)
   await runCampaign({
     from: 11,
@@ -56,12 +56,12 @@ test('simulation: several threads report the same seeds as one, in order', { tim
     workers: 2,
     keepGoing: true,
     onRange: (range) => {
-      told.push(range)
+      reported.push(range)
       sum.add(range)
     },
     signal: new AbortController().signal,
   })
-  expect(told.map(({ from, to }) => [from, to])).toEqual([
+  expect(reported.map(({ from, to }) => [from, to])).toEqual([
     [11, 30],
     [31, 50],
     [51, 60],
@@ -108,7 +108,7 @@ test('simulation: every seeded defect is found', { timeout: 600_000 }, async () 
 })
 
 test('simulation: a failing plan is shrunk, and still fails in the same way', async () => {
-  // A world in which nobody may wait: what a run needs is never there, so the bound of liveness is broken.
+  // A world without time to wait: a run never gets what it needs, so the liveness bound is violated.
   const plan = { ...planOf(3), nodes: 1, slots: 0, faults: [], runs: planOf(3).runs.slice(0, 3) }
   const { violation } = await simulate(plan)
   expect(violation?.invariant).toBe('RUN-1')

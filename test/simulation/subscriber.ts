@@ -132,8 +132,8 @@ export class Subscriber {
         'LOG-5',
         `${this.state()}, and the log gives ${whole.length}; frame ${at}: ${this.#frames[at]} instead of ${whole[at]}`,
       )
-    const told = isSuccess(this.#wire, this.#frames)
-    if (told !== undefined && told !== (status === 'completed'))
+    const reported = isSuccess(this.#wire, this.#frames)
+    if (reported !== undefined && reported !== (status === 'completed'))
       throw model.violation(
         'RUN-3',
         `run ${this.#run} is ${status}, and ${this.#wire} ends with ${this.#frames.slice(-2).join(' ')}`,

@@ -70,13 +70,13 @@ async function inject(target: readonly string[], calls: string, injection: reado
 
 function attached(stderr: NodeJS.ReadableStream, exited: Promise<unknown>): Promise<void> {
   return new Promise((resolve, reject) => {
-    let said = ''
+    let output = ''
     const fail = (): void =>
-      reject(new Error(`strace could not attach to the server; is ptrace allowed here? It said: ${said}`))
+      reject(new Error(`strace could not attach to the server; is ptrace allowed here? It said: ${output}`))
     const timer = setTimeout(fail, ATTACH_MS)
     stderr.setEncoding('utf8').on('data', (text: string) => {
-      said += text
-      if (!/ attached/.test(said)) return
+      output += text
+      if (!/ attached/.test(output)) return
       clearTimeout(timer)
       resolve()
     })

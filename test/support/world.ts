@@ -89,8 +89,8 @@ export function hangAtFirst({ attempt, signal }: RunContext): Promise<void> {
 }
 
 /** Executes a run up to a number of texts, kills the worker, and lets another one finish it. */
-export async function recovered(component: Component, said: number): Promise<LoggedEvent[]> {
+export async function recovered(component: Component, output: number): Promise<LoggedEvent[]> {
   const world = new World(component)
-  const id = await world.orphan(said)
+  const id = await world.orphan(output)
   return world.worker().ended(id)
 }

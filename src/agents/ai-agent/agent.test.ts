@@ -12,8 +12,8 @@ import { aiAgent } from './agent.ts'
 type Settings = ConstructorParameters<typeof ToolLoopAgent>[0]
 
 /** A model that says one thing a turn. */
-function turns(...said: ScriptedOutput[]): Settings['model'] {
-  return scriptedModel({ script: ({ turn }) => said[Math.min(turn, said.length) - 1]! })
+function turns(...scripted: ScriptedOutput[]): Settings['model'] {
+  return scriptedModel({ script: ({ turn }) => scripted[Math.min(turn, scripted.length) - 1]! })
 }
 
 function subject(settings: object): Component {
@@ -23,13 +23,13 @@ function subject(settings: object): Component {
 const call = (name: string, input: object = {}): ScriptedOutput => [{ type: 'tool', name, input }]
 
 test('AI SDK agent: text, reasoning, sources, files and tokens are in the log, and its text is the output', async () => {
-  const said: ScriptedOutput = [
+  const reply: ScriptedOutput = [
     { type: 'reasoning', text: 'let me see' },
     { type: 'source', url: 'https://example.com/', title: 'Example' },
     { type: 'file', mediaType: 'image/png', data: 'aGVsbG8=' },
     'Good day',
   ]
-  const log = await logOf(subject({ model: turns(said) }))
+  const log = await logOf(subject({ model: turns(reply) }))
   expect(
     dataOf(log, 'reasoning.delta')
       .map(({ text }) => text)
@@ -124,13 +124,13 @@ test('[EVT-1] AI SDK agent: an unserializable result fails the run and names the
 })
 
 test('[RUN-2] AI SDK agent: a stop reaches the running tool', async () => {
-  let told = false
+  let reported = false
   const wait = tool({
     inputSchema: z.object({}),
     execute: (_, { abortSignal }) =>
       new Promise((_resolve, reject) => {
         abortSignal!.addEventListener('abort', () => {
-          told = true
+          reported = true
           reject(new Error('stopped'))
         })
       }),
@@ -140,7 +140,7 @@ test('[RUN-2] AI SDK agent: a stop reaches the running tool', async () => {
   await node.emitted(id, 'tool.called')
   await node.stop(id)
   expect((await node.ended(id, PATIENCE_MS)).at(-1)?.type).toBe('run.cancelled')
-  expect(told).toBe(true)
+  expect(reported).toBe(true)
 })
 
 /** And then nothing, for ever. */
@@ -155,7 +155,7 @@ const ends = [
 ] as const
 
 test('[RUN-1] AI SDK agent: a run whose process dies between two questions fails, or restarts if configured', async () => {
-  for (const [recovery, end, said] of ends) {
+  for (const [recovery, end, reply] of ends) {
     let asked = 0
     const model = scriptedModel({ script: () => (++asked === 1 ? halfAnswer() : 'half done') })
     const component = aiAgent({ id: 'subject', agent: new ToolLoopAgent({ model }), recovery })
@@ -163,6 +163,6 @@ test('[RUN-1] AI SDK agent: a run whose process dies between two questions fails
     const id = await world.orphan(1, 'hello')
     const log = await world.worker().ended(id, PATIENCE_MS)
     expect([log.at(-1)?.type, dataOf(log, 'run.failed')[0]?.error.code]).toEqual(end)
-    expect(textOf(log)).toContain(said)
+    expect(textOf(log)).toContain(reply)
   }
 })

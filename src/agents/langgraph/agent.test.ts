@@ -169,9 +169,9 @@ function killable(checkpointer: BaseCheckpointSaver | undefined, done: string[])
     })
     .addNode('second', async (state, config) => {
       done.push('second')
-      const said = await say('two. ')(state)
+      const scripted = await say('two. ')(state)
       if (done.filter((name) => name === 'second').length === 1) await aborted(config.signal)
-      return said
+      return scripted
     })
     .addNode('third', say('three.'))
     .addEdge(START, 'first')
@@ -239,12 +239,12 @@ test('LangGraph: a session has its own thread if configured', async () => {
     .compile({ checkpointer: new MemorySaver() })
   const outputs = async (thread: 'run' | 'session'): Promise<unknown[]> => {
     const node = openNode({ components: [subject(graph, { thread })] })
-    const said: unknown[] = []
+    const reply: unknown[] = []
     for (let turn = 0; turn < 2; turn++) {
       const log = await node.ended(await node.start('subject', 'hello', { session: `s-${thread}` }), PATIENCE_MS)
-      said.push(dataOf(log, 'run.completed')[0]!.output)
+      reply.push(dataOf(log, 'run.completed')[0]!.output)
     }
-    return said
+    return reply
   }
   expect(await outputs('session')).toEqual(['1 so far', '3 so far'])
   expect(await outputs('run')).toEqual(['1 so far', '1 so far'])
@@ -276,11 +276,11 @@ test('[EVT-1] LangGraph: an unserializable state fails the run and names the val
 })
 
 test('[RUN-2] LangGraph: a stop reaches the running node', async () => {
-  let told = false
+  let reported = false
   const graph = new StateGraph(MessagesAnnotation)
     .addNode('wait', async (_state, config) => {
       config.writer?.('at work')
-      await aborted(config.signal).catch(() => (told = true))
+      await aborted(config.signal).catch(() => (reported = true))
       return {}
     })
     .addEdge(START, 'wait')
@@ -291,5 +291,5 @@ test('[RUN-2] LangGraph: a stop reaches the running node', async () => {
   await node.emitted(id, 'custom.emitted')
   await node.stop(id)
   expect((await node.ended(id, PATIENCE_MS)).at(-1)?.type).toBe('run.cancelled')
-  expect(told).toBe(true)
+  expect(reported).toBe(true)
 })

@@ -1,4 +1,4 @@
-/** Agents with a model: what a turn leaves in the log, what tools are given, and what a model is told when something is wrong. */
+/** Agents with a model: what a turn logs, which input tools get, and what the model gets when something is wrong. */
 import { tool } from 'ai'
 import { describe, expect, test } from 'vitest'
 import { Crowd } from '../../../test/support/concurrency-meter.ts'
@@ -27,8 +27,8 @@ function dataOf<Type extends EventType>(log: readonly LoggedEvent[], type: Type)
 }
 
 /** A script of turns: each is said once, in order. */
-function turns(...said: ScriptedOutput[]): (call: ScriptedCall) => ScriptedOutput {
-  return ({ turn }) => said[Math.min(turn, said.length) - 1]!
+function turns(...scripted: ScriptedOutput[]): (call: ScriptedCall) => ScriptedOutput {
+  return ({ turn }) => scripted[Math.min(turn, scripted.length) - 1]!
 }
 
 const weather = tool({
@@ -241,9 +241,9 @@ describe('model agent: a tool error is reported to the model, which continues', 
       [{ type: 'tool', name: 'weather', input: { city: 5 } }],
       /invalid input for tool weather.*string/s,
     ],
-  ])('%s', async (_, said, message) => {
+  ])('%s', async (_, reply, message) => {
     const log = await logOf(
-      ({ turn, results }) => (turn === 1 ? said : `told: ${results[0]!.failed} ${String(results[0]!.output)}`),
+      ({ turn, results }) => (turn === 1 ? reply : `told: ${results[0]!.failed} ${String(results[0]!.output)}`),
       { tools: { weather, broken } },
     )
     expect(dataOf(log, 'tool.called')).toHaveLength(1)
@@ -292,9 +292,9 @@ describe('model agent: structured output', () => {
   test.each([
     ['is not of the schema', '{"title":"Dune","stars":9}'],
     ['is not JSON', 'Dune is great'],
-  ])('[RUN-3] an answer that %s fails the run', async (_, said) => {
-    const log = await logOf(() => said, { output })
-    const error = { code: 'invalid_output', details: { issues: [{ path: expect.any(String) }], text: said } }
+  ])('[RUN-3] an answer that %s fails the run', async (_, reply) => {
+    const log = await logOf(() => reply, { output })
+    const error = { code: 'invalid_output', details: { issues: [{ path: expect.any(String) }], text: reply } }
     expect(log.at(-1)).toMatchObject({ type: 'run.failed', data: { error, usage: { inputTokens: 1 } } })
   })
 })

@@ -110,9 +110,9 @@ describe.each([
     expect(questions).toMatchObject([
       { kind: 'tool', details: { tool: 'locate', input: { who: 'Ann' } }, schema: { required: ['at'] } },
     ])
-    const told = log.filter(({ type }) => type.startsWith('tool.') && type !== 'tool.drafted')
-    expect(told.map(({ type }) => type)).toEqual(['tool.called', 'tool.completed'])
-    expect(told[1]!.data).toMatchObject({ call: 'call_1_1', output: { at: 'home' } })
+    const reported = log.filter(({ type }) => type.startsWith('tool.') && type !== 'tool.drafted')
+    expect(reported.map(({ type }) => type)).toEqual(['tool.called', 'tool.completed'])
+    expect(reported[1]!.data).toMatchObject({ call: 'call_1_1', output: { at: 'home' } })
   })
 
   test('fails if the result has another shape', async () => {

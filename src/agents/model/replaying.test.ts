@@ -6,12 +6,12 @@ import { modelAgent } from './agent.ts'
 import { type ScriptedPart, scriptedModel } from './scripted/scripted.ts'
 
 test('model agent: text that a recovered run’s log already has is not paced', async () => {
-  async function* said(hangs: boolean, signal: AbortSignal | undefined): AsyncGenerator<ScriptedPart> {
+  async function* outputOf(hangs: boolean, signal: AbortSignal | undefined): AsyncGenerator<ScriptedPart> {
     yield 'one two three'
     if (hangs) await aborted(signal!)
   }
   const component = (hangs: boolean, pace: object): Component =>
-    modelAgent({ id: 'subject', model: scriptedModel({ script: ({ signal }) => said(hangs, signal), ...pace }) })
+    modelAgent({ id: 'subject', model: scriptedModel({ script: ({ signal }) => outputOf(hangs, signal), ...pace }) })
   const world = new World()
   const first = world.worker([component(true, {})])
   const id = await first.start('subject', 'hello')

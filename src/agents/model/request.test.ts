@@ -37,10 +37,10 @@ function streamOf(parts: readonly Part[]): ReadableStream<Part> {
   })
 }
 
-function text(said: string): Part[] {
+function text(scripted: string): Part[] {
   return [
     { type: 'text-start', id: '0' },
-    { type: 'text-delta', id: '0', delta: said },
+    { type: 'text-delta', id: '0', delta: scripted },
     { type: 'text-end', id: '0' },
   ]
 }

@@ -106,7 +106,7 @@ describe('model agent: the delay before a retry', () => {
     ['something else', { 'retry-after': 'soon' }, 100],
     ['so long that it is not waited for', { 'retry-after': '3600' }, undefined],
   ])('is the provider’s: %s', (_, headers, wait) => {
-    const told = requestFailure(apiError(429, headers), false, 1_000_000_000_000)
-    expect(retryDelay(told, 1, policy, () => 1)).toBe(wait)
+    const reported = requestFailure(apiError(429, headers), false, 1_000_000_000_000)
+    expect(retryDelay(reported, 1, policy, () => 1)).toBe(wait)
   })
 })

@@ -28,31 +28,37 @@ class ScriptedModel implements Model {
   async *getStreamedResponse(request: ModelRequest): AsyncGenerator<StreamEvent, void, void> {
     const turn = ++this.asked
     yield { type: 'response_started' }
-    const said = await this.#script(request, turn)
-    if (typeof said === 'string') for (const delta of said.match(/\S+\s*/g)!) yield { type: 'output_text_delta', delta }
+    const scripted = await this.#script(request, turn)
+    if (typeof scripted === 'string')
+      for (const delta of scripted.match(/\S+\s*/g)!) yield { type: 'output_text_delta', delta }
     const usage = { inputTokens: 3, outputTokens: 4, totalTokens: 7 }
     yield {
       type: 'response_done',
-      response: { id: `r${turn}`, usage, output: [itemOf(said, turn)] },
+      response: { id: `r${turn}`, usage, output: [itemOf(scripted, turn)] },
     }
   }
 }
 
-function itemOf(said: Said, turn: number): Item {
-  if (typeof said === 'string')
-    return { type: 'message', role: 'assistant', status: 'completed', content: [{ type: 'output_text', text: said }] }
-  if ('thought' in said) return { type: 'reasoning', content: [{ type: 'input_text', text: said.thought }] }
+function itemOf(scripted: Said, turn: number): Item {
+  if (typeof scripted === 'string')
+    return {
+      type: 'message',
+      role: 'assistant',
+      status: 'completed',
+      content: [{ type: 'output_text', text: scripted }],
+    }
+  if ('thought' in scripted) return { type: 'reasoning', content: [{ type: 'input_text', text: scripted.thought }] }
   return {
     type: 'function_call',
     callId: `c${turn}`,
-    name: said.call,
+    name: scripted.call,
     status: 'completed',
-    arguments: JSON.stringify(said.input),
+    arguments: JSON.stringify(scripted.input),
   }
 }
 
-const turns = (...said: Said[]): ScriptedModel =>
-  new ScriptedModel((_request, turn) => said[Math.min(turn, said.length) - 1]!)
+const turns = (...reply: Said[]): ScriptedModel =>
+  new ScriptedModel((_request, turn) => reply[Math.min(turn, reply.length) - 1]!)
 
 const runner = new Runner({ tracingDisabled: true })
 
@@ -186,7 +192,7 @@ const ends = [
 ] as const
 
 test('[RUN-1] OpenAI Agents: a run whose process dies between two questions fails, or restarts if configured', async () => {
-  for (const [recovery, end, said] of ends) {
+  for (const [recovery, end, reply] of ends) {
     const model = new ScriptedModel((_request, turn) => (turn === 1 ? new Promise<Said>(() => {}) : 'done'))
     const world = new World(subject(new Agent({ name: 'Clerk', model }), { recovery }))
     const first = world.worker()
@@ -195,6 +201,6 @@ test('[RUN-1] OpenAI Agents: a run whose process dies between two questions fail
     world.kill()
     const log = await world.worker().ended(id, PATIENCE_MS)
     expect([log.at(-1)?.type, dataOf(log, 'run.failed')[0]?.error.code]).toEqual(end)
-    expect(textOf(log)).toContain(said)
+    expect(textOf(log)).toContain(reply)
   }
 })

@@ -244,7 +244,7 @@ describe('process agent: ending', () => {
   })
 
   test('[RUN-1] a run whose server died fails, or restarts if configured', async () => {
-    for (const [recovery, end, said] of ends) {
+    for (const [recovery, end, scripted] of ends) {
       const count = join(temporaryFolder(), 'count')
       const program = `
 with open(${JSON.stringify(count)}, "a") as file: file.write("x")
@@ -257,7 +257,7 @@ say(type="result")
       const id = await world.orphan(1)
       const log = await world.worker().ended(id, PATIENCE_MS)
       expect([log.at(-1)?.type, dataOf(log, 'run.failed')[0]?.error.code]).toEqual(end)
-      expect(textOf(log)).toContain(said)
+      expect(textOf(log)).toContain(scripted)
       expect(readFileSync(count, 'utf8')).toBe(recovery === 'fail' ? 'x' : 'xx')
     }
   })

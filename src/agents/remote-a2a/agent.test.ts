@@ -255,8 +255,10 @@ async function answering(
     let body = ''
     incoming.on('data', (chunk: Buffer) => (body += chunk.toString()))
     incoming.on('end', () => {
-      const said = answer(incoming.url!, body)
-      outgoing.writeHead(said.status ?? 200, { 'content-type': said.type ?? 'application/json' }).end(said.body)
+      const scripted = answer(incoming.url!, body)
+      outgoing
+        .writeHead(scripted.status ?? 200, { 'content-type': scripted.type ?? 'application/json' })
+        .end(scripted.body)
     })
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

@@ -216,8 +216,8 @@ function fetchCard(settings: Settings, context: RunContext): Promise<AgentCard> 
   return pool.send(pool.preferred(sessionId), settings, signal, async (replica) => {
     try {
       const options = { ...optionsOf(settings, context), retries: 0, signal }
-      const { card, interface: spoken } = await A2aClient.connect(replica.url + cardPath, options)
-      const { url, binding: protocolBinding, version: protocolVersion, ...tenant } = spoken
+      const { card, interface: scripted } = await A2aClient.connect(replica.url + cardPath, options)
+      const { url, binding: protocolBinding, version: protocolVersion, ...tenant } = scripted
       return {
         supportedInterfaces: [{ url, protocolBinding, protocolVersion, ...tenant }],
         ...(card.capabilities !== undefined && { capabilities: card.capabilities }),

@@ -19,13 +19,13 @@ async function grown(updates: Iterable<TaskUpdate>): Promise<{ text: string; meg
   const output = new TaskOutput('run')
   const before = await heldMegabytes()
   // The log keeps what it was given until its commit.
-  const said: string[] = []
+  const scripted: string[] = []
   for (const update of updates)
     for (const fresh of assembly.add(update))
-      for (const event of output.add(fresh)) if (event.type === 'text.delta') said.push(event.data.text)
+      for (const event of output.add(fresh)) if (event.type === 'text.delta') scripted.push(event.data.text)
   const megabytes = (await heldMegabytes()) - before
   expect(output.output).toBeUndefined() // too long to be recorded again
-  return { text: said.join(''), megabytes }
+  return { text: scripted.join(''), megabytes }
 }
 
 function* chunks(): Generator<TaskUpdate> {
@@ -93,15 +93,15 @@ test('remote A2A: a result that is also in the history of its task is emitted on
   const chunk = (text: string, append: boolean): TaskUpdate => ({
     artifactUpdate: { ...about, artifact: { artifactId: 'a', parts: [{ text }] }, append },
   })
-  const said = (role: 'ROLE_USER' | 'ROLE_AGENT', text: string, messageId: string) => ({
+  const outputOf = (role: 'ROLE_USER' | 'ROLE_AGENT', text: string, messageId: string) => ({
     role,
     messageId,
     parts: [{ text }],
   })
   const history = [
-    said('ROLE_USER', 'go', 'm1'),
-    said('ROLE_AGENT', 'w0 w1 ', 'm2'),
-    said('ROLE_AGENT', 'By the way.', 'm3'),
+    outputOf('ROLE_USER', 'go', 'm1'),
+    outputOf('ROLE_AGENT', 'w0 w1 ', 'm2'),
+    outputOf('ROLE_AGENT', 'By the way.', 'm3'),
   ]
   const end = { state: 'TASK_STATE_COMPLETED' } as const
   const task = {

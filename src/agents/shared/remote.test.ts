@@ -19,7 +19,7 @@ test.each([301, 302, 303, 307, 308])(
       outgoing.end('{}')
     })
     const url = await listen((_, outgoing) => outgoing.writeHead(status, { location: `${other}/elsewhere` }).end())
-    const asked = request({
+    const requested = request({
       url,
       method: 'POST',
       headers: { 'x-api-key': 'K3Y' },
@@ -27,7 +27,7 @@ test.each([301, 302, 303, 307, 308])(
       signal: AbortSignal.timeout(30_000),
       timeoutMs: 30_000,
     })
-    await expect(asked).rejects.toMatchObject({
+    await expect(requested).rejects.toMatchObject({
       failure: {
         code: 'upstream_http_error',
         message: expect.stringContaining('redirect') as string,

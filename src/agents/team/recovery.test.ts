@@ -113,7 +113,7 @@ function asking(): {
   goOn: PromiseWithResolvers<void>
 } {
   const effects: string[] = []
-  const goOn = Promise.withResolvers<void>()
+  const proceed = Promise.withResolvers<void>()
   const pay = tool({
     inputSchema: z.object({}),
     needsApproval: true,
@@ -129,26 +129,26 @@ function asking(): {
   const worker = agent<unknown>({
     id: 'worker',
     async *run(_, context) {
-      await goOn.promise
+      await proceed.promise
       await context.step('work', () => effects.push('worked'))
       yield 'working '
       return 'worked'
     },
   })
-  return { ...leading([payer, worker]), effects, goOn }
+  return { ...leading([payer, worker]), effects, goOn: proceed }
 }
 
 test.each([
   ['in one process', false],
   ['across a crash', true],
 ])('[RUN-1] team: a member may wait for an approval while another works, %s', async (_, crash) => {
-  const { component, effects, requests, goOn } = asking()
+  const { component, effects, requests, goOn: proceedNow } = asking()
   const world = new World(component)
   let node = world.worker()
   const id = await node.start('subject', 'go')
   await node.reached(id, 'paused')
   // The other member goes on while the run waits.
-  goOn.resolve()
+  proceedNow.resolve()
   await node.emitted(id, 'actor.completed')
   if (crash) {
     world.kill()

@@ -231,12 +231,12 @@ describe('team in a session', () => {
     prompt.flatMap(({ role }) => (role === 'system' ? [] : [role])).join(' ')
 
   test('the leader gets the earlier runs of the team, and its members do not', async () => {
-    const heard: string[] = []
+    const notified: string[] = []
     const member = modelAgent({
       id: 'ann',
       model: scriptedModel({
         script(call) {
-          heard.push(roles(call))
+          notified.push(roles(call))
           return 'noted'
         },
       }),
@@ -248,7 +248,7 @@ describe('team in a session', () => {
     for (const input of ['one', 'two'])
       outputs.push(outputOf(await node.ended(await node.start('subject', input, { session }))))
     expect(outputs).toEqual(['user assistant tool', 'user assistant user assistant tool'])
-    expect(heard).toEqual(['user', 'user'])
+    expect(notified).toEqual(['user', 'user'])
   })
 })
 
@@ -313,9 +313,9 @@ test('team: ten members whose tools fail in ten ways are reported to the leader,
   )
   const tasks = members.map(({ id }) => delegate(id, 'work'))
   const log = await logOf(members, (call) => (call.turn === 1 ? tasks : JSON.stringify(reported(call).split(' | '))))
-  const told = JSON.parse(outputOf(log) as string) as string[]
-  expect(told).toHaveLength(10)
-  for (const [number, [name, , message]] of troubles.entries()) expect(told[number], name).toMatch(message)
+  const received = JSON.parse(outputOf(log) as string) as string[]
+  expect(received).toHaveLength(10)
+  for (const [number, [name, , message]] of troubles.entries()) expect(received[number], name).toMatch(message)
   expect(typesOf(log).filter((type) => type === 'actor.failed')).toHaveLength(10)
 })
 
@@ -334,13 +334,13 @@ test('[EVT-1] team: an unserializable tool result fails the member instead of re
 })
 
 test('[RUN-2] team: a stop reaches every member', async () => {
-  const heard: string[] = []
+  const notified: string[] = []
   const members = ['ann', 'bob', 'cid'].map((id) =>
     agent<unknown>({
       id,
       async *run(_, { signal }) {
         yield id
-        await aborted(signal).finally(() => heard.push(id))
+        await aborted(signal).finally(() => notified.push(id))
       },
     }),
   )
@@ -359,5 +359,5 @@ test('[RUN-2] team: a stop reaches every member', async () => {
   await node.emitted(id, 'text.delta', 3)
   await node.stop(id)
   expect((await node.ended(id)).at(-1)!.type).toBe('run.cancelled')
-  expect(heard.toSorted()).toEqual(['ann', 'bob', 'cid'])
+  expect(notified.toSorted()).toEqual(['ann', 'bob', 'cid'])
 })

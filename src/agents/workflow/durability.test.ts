@@ -6,7 +6,7 @@ import { hangAtFirst, World } from '../../../test/support/world.ts'
 import type { LoggedEvent } from '../../core/model/event.ts'
 import { condition, loop, parallel, router, step, steps, workflow } from './index.ts'
 
-function said(log: readonly LoggedEvent[]): string[] {
+function outputOf(log: readonly LoggedEvent[]): string[] {
   return storyOf(log).filter((line) => line.startsWith('text'))
 }
 
@@ -36,7 +36,7 @@ describe('[RUN-1] workflow: after a crash', () => {
     const log = await logAfterCrash(flow, '', has('text c1 '))
     expect(resultOf(log)).toBe('a b c ')
     expect(effects.counts).toEqual({ a: 1, b: 1, c: 2 })
-    expect(said(log)).toEqual(['text a1 ', 'text a2 ', 'text b1 ', 'text b2 ', 'text c1 ', 'text c2 '])
+    expect(outputOf(log)).toEqual(['text a1 ', 'text a2 ', 'text b1 ', 'text b2 ', 'text c1 ', 'text c2 '])
     expect(typesOf(log)).not.toContain('attempt.discarded')
   })
 
@@ -61,7 +61,7 @@ describe('[RUN-1] workflow: after a crash', () => {
       event.type === 'step.completed' && event.data.step === 'p' ? [event.data.output] : [],
     )
     expect(output).toEqual([{ a: 'a1 ', b: 'b ', c: 'c11 c2 ', d: 'd ' }])
-    expect(said(log).toSorted()).toEqual(['text b1 ', 'text b2 ', 'text d1 ', 'text d2 '])
+    expect(outputOf(log).toSorted()).toEqual(['text b1 ', 'text b2 ', 'text d1 ', 'text d2 '])
     expect(typesOf(log)).not.toContain('attempt.discarded')
   })
 

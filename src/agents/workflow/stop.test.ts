@@ -5,20 +5,20 @@ import { parallel, step, steps, workflow } from './index.ts'
 
 describe('[RUN-2] workflow: a stop', () => {
   test('reaches every branch of a parallel block', async () => {
-    const heard: string[] = []
+    const received: string[] = []
     const waits = (name: string, attempts: number) =>
       step({
         name,
         onError: 'skip',
         retries: attempts - 1,
         retryDelayMs: 1,
-        run: (_: unknown, { signal }) => aborted(signal).finally(() => heard.push(name)),
+        run: (_: unknown, { signal }) => aborted(signal).finally(() => received.push(name)),
       })
     const talks = step({
       name: 'talks',
       async *run(_: unknown, { signal }) {
         yield 'a'
-        await aborted(signal).finally(() => heard.push('talks'))
+        await aborted(signal).finally(() => received.push('talks'))
       },
     })
     const block = parallel({ name: 'p', branches: [waits('a', 1), steps('b', [waits('c', 3)]), talks] })
@@ -29,7 +29,7 @@ describe('[RUN-2] workflow: a stop', () => {
     await node.stop(id)
     const log = await node.ended(id)
     expect(typesOf(log).slice(-2)).toEqual(['stop.requested', 'run.cancelled'])
-    expect(heard.toSorted()).toEqual(['a', 'c', 'talks'])
+    expect(received.toSorted()).toEqual(['a', 'c', 'talks'])
     expect(typesOf(log).filter((type) => type === 'step.failed' || type === 'step.skipped')).toEqual([])
   })
 

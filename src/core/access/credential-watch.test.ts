@@ -22,14 +22,14 @@ class Ended {
 describe('[SEC-2] credential watch', () => {
   test('a revoked credential ends everything it has open, once, and nothing of another credential', async () => {
     const revoked = new Set<string>()
-    const asked: string[] = []
-    const watch = new CredentialWatch({ isRevoked: async ({ id }) => (asked.push(id!), revoked.has(id!)) }, clock)
+    const requested: string[] = []
+    const watch = new CredentialWatch({ isRevoked: async ({ id }) => (requested.push(id!), revoked.has(id!)) }, clock)
     const [one, two, other] = [new Ended(), new Ended(), new Ended()]
     watch.watch(bearerOf({ id: 'key:a' }), one.end)
     watch.watch(bearerOf({ id: 'key:a' }), two.end)
     watch.watch(bearerOf({ id: 'key:b' }), other.end)
     await clock.pass(500)
-    expect(asked).toEqual(['key:a', 'key:b'])
+    expect(requested).toEqual(['key:a', 'key:b'])
     revoked.add('key:a')
     await clock.pass(2000)
     expect([one.codes, two.codes, other.codes]).toEqual([['unauthenticated'], ['unauthenticated'], []])

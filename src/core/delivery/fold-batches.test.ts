@@ -16,7 +16,7 @@ const actor: Actor = { component: 'facts', run: `${RUN}/a1`, parent: RUN }
 const text = fc.record({ text: words, message: words }, { requiredKeys: ['text'] })
 const event: fc.Arbitrary<Event> = fc.oneof(
   { weight: 6, arbitrary: text.map((data): Event => ({ type: 'text.delta', data })) },
-  text.map(({ text: said, message = '' }): Event => ({ type: 'text.delta', data: { message, text: said } })),
+  text.map(({ text: output, message = '' }): Event => ({ type: 'text.delta', data: { message, text: output } })),
   text.map((data): Event => ({ type: 'text.delta', actor, data })),
   // Looks like a text inside of its data.
   text.map((data): Event => ({ type: 'custom.emitted', data: { name: 'x', value: { type: 'text.delta', data } } })),
@@ -46,7 +46,7 @@ test('fold batches: all events of the log are folded, whatever their texts and t
       }
       expect(seen).toEqual(events(slice))
       const stretches = itemsOf(slice, RUN).items.filter((item) => 'texts' in item)
-      for (const { texts, jsons } of stretches) expect(jsons).toEqual(texts.map((said) => JSON.stringify(said)))
+      for (const { texts, jsons } of stretches) expect(jsons).toEqual(texts.map((output) => JSON.stringify(output)))
       expect(count).toBe(list.length)
     }),
   )
@@ -99,7 +99,7 @@ test('text JSON: it equals JSON.stringify, however the log writes it', () => {
   const [stretch] = items as readonly TextStretch[]
   expect(items).toHaveLength(1)
   expect(stretch!.texts).toEqual(written.map((json) => JSON.parse(json) as string))
-  expect(stretch!.jsons).toEqual(stretch!.texts.map((said) => JSON.stringify(said)))
+  expect(stretch!.jsons).toEqual(stretch!.texts.map((output) => JSON.stringify(output)))
 })
 
 const TIME = '2026-01-01T00:00:00.000Z'

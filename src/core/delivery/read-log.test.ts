@@ -1,4 +1,4 @@
-/** Whatever a store returns, nobody is shown another run's events and nothing spins: the run's readers get an error. */
+/** If a store returns wrong records, the run's readers get an error: no events of another run, no endless loop. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'

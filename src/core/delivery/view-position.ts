@@ -27,7 +27,7 @@ export class ViewPosition<State, Frame> {
   take(slice: Slice): ViewStep<State, Frame> {
     const step = this.#view.step(this.#at, slice)
     this.#at = step.after
-    // What nobody else has folded to the same event is a copy of its own.
+    // State that no other position has folded to the same event is not shared.
     this.#ownBytes = step.after.isShared ? 0 : this.#ownBytes + step.after.bytes - step.before.bytes
     return step
   }

@@ -20,7 +20,7 @@ async function logOf(run: Component['run']): Promise<LoggedEvent[]> {
 }
 
 /** Texts by whoever said them. */
-function said(log: readonly LoggedEvent[]): [string, string][] {
+function outputOf(log: readonly LoggedEvent[]): [string, string][] {
   return log.flatMap((event) =>
     event.type === 'text.delta' ? [[event.actor?.run.split('/').slice(1).join('/') ?? '', event.data.text]] : [],
   )
@@ -44,7 +44,7 @@ describe('a called component', () => {
     const actor = { component: 'echo', run: `${run}/echo`, parent: run, kind: 'agent' }
     expect(log.slice(3, 6).map((event) => event.actor)).toEqual([actor, actor, actor])
     expect(log[5]!.data).toEqual({ output: 'HELLO', key: 'echo' })
-    expect(said(log)).toEqual([
+    expect(outputOf(log)).toEqual([
       ['', 'before '],
       ['echo', 'hello!'],
       ['', 'HELLO'],
@@ -72,7 +72,7 @@ describe('a called component', () => {
     })
     const keys = log.flatMap((event) => (event.type === 'step.completed' ? [event.data.key] : []))
     expect(keys).toEqual(['s', 'outer/s', 'outer/inner/s', 'outer/other/s'])
-    expect(said(log)).toEqual([
+    expect(outputOf(log)).toEqual([
       ['outer/inner', 'outer/inner'],
       ['outer/other', 'outer/other'],
     ])
@@ -138,28 +138,28 @@ describe('a called component', () => {
   })
 
   test('is aborted when it times out, which is its failure', async () => {
-    let heard = false
+    let received = false
     const slow = agent<unknown>({
       id: 'slow',
       async *run(_, { signal }) {
         yield 'a'
-        await aborted(signal).finally(() => (heard = true))
+        await aborted(signal).finally(() => (received = true))
       },
     })
     const log = await logOf(async function* (_, context) {
       yield String(await context.call(slow, 1, { timeoutMs: 20 }).catch((thrown: WorkError) => thrown.failure.code))
     })
     expect(textOf(log)).toBe('adeadline_exceeded')
-    expect(heard).toBe(true)
+    expect(received).toBe(true)
   })
 
   test('[RUN-2] is aborted when the run is stopped', async () => {
-    let heard = false
+    let received = false
     const hangs = agent<unknown>({
       id: 'hangs',
       async *run(_, { signal }) {
         yield 'a'
-        await aborted(signal).finally(() => (heard = true))
+        await aborted(signal).finally(() => (received = true))
       },
     })
     const node = openNode({ components: [subject(async function* (_, context) { await context.call(hangs, 1) })] }) // prettier-ignore
@@ -167,7 +167,7 @@ describe('a called component', () => {
     await node.emitted(id, 'text.delta')
     await node.stop(id)
     expect(typesOf(await node.ended(id)).slice(-2)).toEqual(['stop.requested', 'run.cancelled'])
-    expect(heard).toBe(true)
+    expect(received).toBe(true)
   })
 
   test('cannot call itself without bound', async () => {
@@ -198,7 +198,7 @@ describe('a called component', () => {
       ['asks#2/question', `${id}/asks#2`],
     ])
     await node.answer(id, { 'asks/question': 'a', 'asks#2/question': 'b' })
-    expect(Object.fromEntries(said(await node.ended(id)))).toEqual({ asks: '[a]', 'asks#2': '[b]' })
+    expect(Object.fromEntries(outputOf(await node.ended(id)))).toEqual({ asks: '[a]', 'asks#2': '[b]' })
   })
 })
 
@@ -247,7 +247,7 @@ describe('[RUN-1] after a crash', () => {
     expect(typesOf(log)).not.toContain('attempt.discarded')
     for (const id of ['first', 'second']) {
       expect(
-        said(log)
+        outputOf(log)
           .filter(([who]) => who === id)
           .map(([, text]) => text),
       ).toEqual([`${id}1 `, `${id}2 `, `${id}3 `, `${id} end `])

@@ -238,13 +238,13 @@ describe('[RUN-1] a run with a question never hangs', () => {
     ['returns', () => 'it did not'],
     ['emits run.completed', () => createEvent('run.completed', {})],
     ['rejects', (context) => context.reject('never mind')],
-  ])('a run fails if its agent does not wait for the answer and %s', async (_, goOn) => {
+  ])('a run fails if its agent does not wait for the answer and %s', async (_, proceed) => {
     const node = openNode({
       components: [
         subject(async function* (_input, context) {
           void context.ask('Does it matter?')
           await settle() // until the question is in the log
-          yield goOn(context)
+          yield proceed(context)
         }),
       ],
     })

@@ -1,4 +1,4 @@
-/** An agent that is faster than its store, or that never waits, costs bounded memory and holds up nobody. */
+/** Backpressure: an agent that is faster than its store, or never waits, uses bounded memory and delays no other run. */
 import { expect, onTestFinished, test } from 'vitest'
 import { openNode, subject } from '../../../test/support/node.ts'
 import { temporaryDatabase } from '../../../test/support/temporary.ts'
@@ -77,12 +77,12 @@ test('[SUB-1] backpressure: an agent that yields large events is slowed down by 
 })
 
 test('[RUN-2] an agent that never waits can be stopped, and other runs execute beside it', async () => {
-  let heard = false
+  let received = false
   const greedy = subject(
     async function* (_, { signal }) {
       // Bounded, so that a runner that never lets go of the thread fails this test instead of hanging it.
       for (const end = Date.now() + 20_000; Date.now() < end && !signal.aborted;) yield '.'
-      heard = signal.aborted
+      received = signal.aborted
     },
     { id: 'greedy' },
   )
@@ -93,5 +93,5 @@ test('[RUN-2] an agent that never waits can be stopped, and other runs execute b
   expect((await node.get(id)).run.status).toBe('running')
   await node.stop(id)
   await node.reached(id, 'cancelled')
-  expect(heard).toBe(true)
+  expect(received).toBe(true)
 })

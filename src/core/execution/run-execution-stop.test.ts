@@ -80,12 +80,12 @@ describe('[RUN-2] [RUN-3] a stopped run ends as cancelled', () => {
 
   test('an agent that ignores the signal is cancelled after the grace period; later output is dropped', async () => {
     const { entries, note } = diary()
-    const goOn = Promise.withResolvers<void>()
+    const proceed = Promise.withResolvers<void>()
     const clock = new ManualClock()
     const component = subject(async function* () {
       try {
         yield 'a'
-        await goOn.promise
+        await proceed.promise
         note('went on')
         yield 'b'
         note('was asked for more')
@@ -100,7 +100,7 @@ describe('[RUN-2] [RUN-3] a stopped run ends as cancelled', () => {
     await clock.pass(GRACE_MS - 1)
     expect((await node.get(id)).run.status).toBe('running')
     await clock.pass(1)
-    goOn.resolve()
+    proceed.resolve()
     const log = await node.ended(id)
     expect(typesOf(log).slice(-2)).toEqual(ending)
     expect(textOf(log)).toBe('a')
@@ -146,17 +146,17 @@ describe('[RUN-2] [RUN-3] a stopped run ends as cancelled', () => {
 
   test('an agent that begins a step after the grace period is cancelled and cleans up', async () => {
     const { entries, note } = diary()
-    const goOn = Promise.withResolvers<void>()
+    const proceed = Promise.withResolvers<void>()
     await stopped(async function* (_, context) {
       try {
         yield 'a'
-        await goOn.promise
+        await proceed.promise
         await context.step('late', () => note('worked'))
       } finally {
         note('finally')
       }
     })
-    goOn.resolve()
+    proceed.resolve()
     await until('the agent came to its end', () => entries.includes('finally'))
     expect(entries).toEqual(['finally'])
   })
@@ -173,11 +173,11 @@ describe('[RUN-2] [RUN-3] a stopped run ends as cancelled', () => {
     const clock = new ManualClock()
     const store = createMemoryStore({ clock })
     const isRead = Promise.withResolvers<void>()
-    const goOn = Promise.withResolvers<void>()
+    const proceed = Promise.withResolvers<void>()
     const slow = overriding(store, {
       read: async (...parameters) => {
         isRead.resolve()
-        await goOn.promise
+        await proceed.promise
         return store.read(...parameters)
       },
     })
@@ -191,7 +191,7 @@ describe('[RUN-2] [RUN-3] a stopped run ends as cancelled', () => {
     await node.stop(id)
     await settle()
     expect((await store.get(id))!.run.status).toBe('queued')
-    goOn.resolve()
+    proceed.resolve()
     await node.reached(id, 'cancelled')
   })
 

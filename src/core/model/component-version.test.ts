@@ -28,8 +28,8 @@ function payments(version: string, amount: number, more?: (context: RunContext) 
 }
 
 function versionsIn(log: readonly LoggedEvent[]): unknown[] {
-  const told = log.filter(({ type }) => ['run.created', 'run.started', 'run.resumed'].includes(type))
-  return told.map(({ type, data }) => [type.slice('run.'.length), (data as { version?: string }).version])
+  const reported = log.filter(({ type }) => ['run.created', 'run.started', 'run.resumed'].includes(type))
+  return reported.map(({ type, data }) => [type.slice('run.'.length), (data as { version?: string }).version])
 }
 
 /** A run of version 1 that crashed after it had charged 5, and a node with other code. */

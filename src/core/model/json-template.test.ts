@@ -16,8 +16,8 @@ test('JSON template: the result equals JSON.stringify, wherever the text and the
   fc.assert(
     fc.property(fc.constantFrom(...builds), fc.array(fc.tuple(text, fc.nat())), (build, values) => {
       const template = jsonTemplate(build)
-      for (const [said, number] of values)
-        expect(template.json(JSON.stringify(said), number)).toBe(JSON.stringify(build(said, number)))
+      for (const [output, number] of values)
+        expect(template.json(JSON.stringify(output), number)).toBe(JSON.stringify(build(output, number)))
     }),
   )
 })

@@ -214,9 +214,21 @@ describe('records: the mark of the last record', () => {
 })
 
 describe('records: an envelope', () => {
-  const said = ['', 'word ', '"', '\\', 'a\\"b', '"}}', '\n\n', 'Grüße 🌊', '\u2028', '{"text":"x"}', 'x'.repeat(5000)]
+  const output = [
+    '',
+    'word ',
+    '"',
+    '\\',
+    'a\\"b',
+    '"}}',
+    '\n\n',
+    'Grüße 🌊',
+    '\u2028',
+    '{"text":"x"}',
+    'x'.repeat(5000),
+  ]
   const actor = { component: 'c', run: 'run_1/a' }
-  const cases = said.flatMap((text): Event[] => [
+  const cases = output.flatMap((text): Event[] => [
     { type: 'text.delta', data: { text } },
     { type: 'text.delta', data: { text, message: 'm"1' } },
     { type: 'text.delta', data: { text }, actor },

@@ -154,15 +154,15 @@ describe('[EVT-1] serialize: values without a JSON form are encoded:', () => {
   })
 
   test('a getter that returns different values is called once', () => {
-    let asked = 0
+    let requested = 0
     const value = {
       get count() {
-        return ++asked
+        return ++requested
       },
       later: 1n,
     }
     expect(text(value)).toBe('{"count":1,"later":"1"}')
-    expect(asked).toBe(1)
+    expect(requested).toBe(1)
   })
 })
 

@@ -62,9 +62,9 @@ describe('an event that an agent emits', () => {
           return call(member, null).catch((thrown: Error) => thrown.message)
         }),
       )
-      const told = log.find((event) => event.type === 'actor.failed')?.data
-      expect(told).toMatchObject({ error: { code: 'protocol_violation' } })
-      expect(JSON.stringify(told)).toContain(`${type} with ${field}, which must be`)
+      const reported = log.find((event) => event.type === 'actor.failed')?.data
+      expect(reported).toMatchObject({ error: { code: 'protocol_violation' } })
+      expect(JSON.stringify(reported)).toContain(`${type} with ${field}, which must be`)
     },
   )
 

@@ -178,10 +178,10 @@ describe('[RUN-5] a diverged run, whose code no longer matches its log,', () => 
   test.each<[string, (context: RunContext) => Promise<unknown>, string]>([
     ['ends', async () => 'nothing', 'the agent ended'],
     ['throws', () => Promise.reject(new TypeError('a defect')), 'the agent failed (a defect) and ended'],
-  ])('is detected when the code %s without requesting what the log has', async (_, work, said) => {
+  ])('is detected when the code %s without requesting what the log has', async (_, work, expectedText) => {
     const bank = new Bank()
     const { id, node, question } = await diverged(bank, bank.agent(work))
-    expect(question.prompt).toContain(`${said} without requesting tool pay of event 2 again`)
+    expect(question.prompt).toContain(`${expectedText} without requesting tool pay of event 2 again`)
     expect(typesOf(await node.log(id))).not.toContain('run.failed')
   })
 

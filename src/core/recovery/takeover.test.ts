@@ -1,4 +1,4 @@
-/** Claims on runs: who holds one, who lost one, and that none is held for nothing. */
+/** Leases of runs: taking over, losing a lease, and no lease without an execution. */
 import { describe, expect, test } from 'vitest'
 import { ManualClock, settle } from '../../../test/support/manual-clock.ts'
 import { aborted, openNode, subject, textOf, typesOf, withoutHints } from '../../../test/support/node.ts'
@@ -15,14 +15,14 @@ describe('[LOG-4] leases: a worker that lost its lease without noticing', () => 
   test('can write no more, and its agent is aborted', async () => {
     const clock = createFakeClock()
     const store = createMemoryStore({ clock })
-    const goOn = Promise.withResolvers<void>()
+    const proceed = Promise.withResolvers<void>()
     const reasons: unknown[] = []
     const component = subject(
       async function* (_, { attempt, signal }) {
         signal.addEventListener('abort', () => reasons.push(signal.reason))
         yield 'a'
         if (attempt > 1) return yield 'b'
-        await goOn.promise
+        await proceed.promise
         yield 'too late'
         yield 'much too late'
       },
@@ -36,7 +36,7 @@ describe('[LOG-4] leases: a worker that lost its lease without noticing', () => 
     await zombie.emitted(id, 'text.delta')
     clock.advance(LEASE_MS + 1)
     const log = await openNode({ components: [component], store, clock, limits }).ended(id)
-    goOn.resolve()
+    proceed.resolve()
     await until('the agent was aborted', () => reasons.length >= 2)
     expect(await zombie.log(id)).toEqual(log)
     expect(textOf(log)).toBe('ab')
@@ -52,11 +52,11 @@ describe('[LOG-4] leases: a worker that lost its lease without noticing', () => 
         return store.renew(...parameters)
       },
     })
-    const heard: number[] = []
+    const received: number[] = []
     const component = subject(
       async function* (_, { attempt, signal }) {
         yield 'a'
-        await aborted(signal).finally(() => heard.push(attempt))
+        await aborted(signal).finally(() => received.push(attempt))
       },
       { recovery: 'resume' },
     )
@@ -68,8 +68,8 @@ describe('[LOG-4] leases: a worker that lost its lease without noticing', () => 
     const second = openNode({ components: [component], store, clock, limits })
     await second.emitted(id, 'run.started', 2)
     stuck = false
-    await until('the first agent was aborted', () => heard.length > 0)
-    expect(heard).toEqual([1])
+    await until('the first agent was aborted', () => received.length > 0)
+    expect(received).toEqual([1])
     expect((await second.get(id)).run.status).toBe('running')
     expect((await second.get(id)).lease).toBeDefined()
   })
@@ -77,7 +77,7 @@ describe('[LOG-4] leases: a worker that lost its lease without noticing', () => 
   test('is distinguished from one that kept it, though a renewal was slow', async () => {
     const clock = new ManualClock()
     const store = createMemoryStore({ clock })
-    const [answered, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const [answered, proceed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     let renewals = 0
     // What the store answers was true when it was asked, and is old when it arrives.
     const slow = overriding(store, {
@@ -90,7 +90,7 @@ describe('[LOG-4] leases: a worker that lost its lease without noticing', () => 
     })
     const component = subject(async function* (_, { signal }) {
       yield 'a'
-      await Promise.race([goOn.promise, aborted(signal)])
+      await Promise.race([proceed.promise, aborted(signal)])
       yield 'b'
     })
     const node = openNode({ store: slow, components: [component], clock })
@@ -100,17 +100,17 @@ describe('[LOG-4] leases: a worker that lost its lease without noticing', () => 
     await node.emitted(id, 'text.delta')
     answered.resolve()
     await settle()
-    goOn.resolve()
+    proceed.resolve()
     expect((await node.ended(id)).at(-1)!.type).toBe('run.completed')
   })
 
   test('does not take the run over from itself', async () => {
     const clock = createFakeClock()
     const store = createMemoryStore({ clock })
-    const goOn = Promise.withResolvers<void>()
+    const proceed = Promise.withResolvers<void>()
     const component = subject(async function* (_, { attempt }) {
       yield `[${attempt}]`
-      await goOn.promise
+      await proceed.promise
     })
     const node = openNode({ components: [component], store, clock, limits: { leaseMs: 3000 } })
     const id = await node.start('subject')
@@ -120,7 +120,7 @@ describe('[LOG-4] leases: a worker that lost its lease without noticing', () => 
     const other = newRun('run_other', clock.iso(), { component: 'subject' })
     await store.create(other)
     await node.emitted('run_other', 'text.delta')
-    goOn.resolve()
+    proceed.resolve()
     const log = await node.ended(id)
     expect(typesOf(log)).toEqual(['run.created', 'run.started', 'text.delta', 'run.completed'])
   })
@@ -289,7 +289,7 @@ describe('[RUN-1] leases: no lease is held without an execution', () => {
   test('leases in use are kept although the store was unavailable for a moment', async () => {
     const clock = new ManualClock()
     const store = createMemoryStore({ clock })
-    const goOn = Promise.withResolvers<void>()
+    const proceed = Promise.withResolvers<void>()
     let failures = 0
     const flaky = overriding(store, {
       get: async (id) => {
@@ -301,7 +301,7 @@ describe('[RUN-1] leases: no lease is held without an execution', () => {
     })
     const component = subject(async function* () {
       yield 'a'
-      await goOn.promise
+      await proceed.promise
       yield 'b'
     })
     const node = openNode({ components: [component], store: flaky, clock, limits: { leaseMs: LEASE_MS } })
@@ -310,7 +310,7 @@ describe('[RUN-1] leases: no lease is held without an execution', () => {
     await clock.pass(2 * LEASE_MS)
     expect(failures).toBeGreaterThan(0)
     expect((await store.get(id))!.lease).toBeDefined()
-    goOn.resolve()
+    proceed.resolve()
     expect(textOf(await node.ended(id))).toBe('ab')
   })
 
@@ -399,10 +399,10 @@ describe('[RUN-1] leases: a worker that shuts down', () => {
   test('keeps its leases while its runs finish', async () => {
     const clock = new ManualClock()
     const store = createMemoryStore({ clock })
-    const goOn = Promise.withResolvers<void>()
+    const proceed = Promise.withResolvers<void>()
     const component = subject(async function* (_, { signal }) {
       yield 'a'
-      await Promise.race([goOn.promise, aborted(signal)])
+      await Promise.race([proceed.promise, aborted(signal)])
       yield 'b'
     })
     const limits = { leaseMs: LEASE_MS, drainTimeoutMs: 60_000 }
@@ -412,7 +412,7 @@ describe('[RUN-1] leases: a worker that shuts down', () => {
     openNode({ components: [component], store, clock, limits })
     const drained = first.service.drain()
     await clock.pass(3 * LEASE_MS)
-    goOn.resolve()
+    proceed.resolve()
     await clock.pass(LEASE_MS)
     await drained
     expect(typesOf(await first.log(id)).slice(1)).toEqual(['run.started', 'text.delta', 'text.delta', 'run.completed'])

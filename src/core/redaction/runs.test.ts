@@ -206,8 +206,8 @@ test('redaction: held text is logged before what follows it, and before the end'
       yield 'sk-'
     }),
   )
-  const told = log.flatMap((event) => (event.type === 'text.delta' ? [event.data.text] : [event.type]))
-  expect(told.slice(2)).toEqual([
+  const reported = log.flatMap((event) => (event.type === 'text.delta' ? [event.data.text] : [event.type]))
+  expect(reported.slice(2)).toEqual([
     'those token',
     ' ',
     's',

@@ -111,24 +111,24 @@ test('redaction of a stream: no more than the limit is held back if everything i
 describe('redaction of a stream that is flushed in the middle of a secret', () => {
   test('redacts the rest once it is a match', () => {
     const stream = new TextStream(matcher)
-    const told = [
+    const reported = [
       stream.push(`key ${KEY.slice(0, 8)}`),
       stream.flush(),
       stream.push(KEY.slice(8)),
       stream.push(' end.\n'),
     ]
-    expect(told.join('')).toBe('key sk-abcdE[redacted:api-key] end.\n')
+    expect(reported.join('')).toBe('key sk-abcdE[redacted:api-key] end.\n')
   })
 
   test('has one mark if it was already a match', () => {
     const stream = new TextStream(matcher)
-    const told = [
+    const reported = [
       stream.push(`key ${KEY.slice(0, 26)}`),
       stream.flush(),
       stream.push(KEY.slice(26)),
       stream.push(' end.\n'),
     ]
-    expect(told.join('')).toBe('key [redacted:api-key] end.\n')
+    expect(reported.join('')).toBe('key [redacted:api-key] end.\n')
   })
 })
 

@@ -18,10 +18,10 @@ describe('store probe', () => {
   test('a node is not ready while its store is silent, and it sends few probes', async () => {
     const kept = createMemoryStore()
     const answer = Promise.withResolvers<void>()
-    let [asked, answered] = [0, 0]
+    let [requested, answered] = [0, 0]
     const store = overriding(kept, {
       get: async (id) => {
-        asked++
+        requested++
         await answer.promise
         answered++
         return kept.get(id)
@@ -35,7 +35,7 @@ describe('store probe', () => {
       const silent = { ok: false, reason: 'the store has not responded within 20 ms' }
       expect(await both).toEqual([silent, silent])
     }
-    expect(asked).toBe(3)
+    expect(requested).toBe(3)
     answer.resolve()
     await settle()
     expect(answered).toBe(3)

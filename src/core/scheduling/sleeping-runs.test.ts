@@ -69,27 +69,27 @@ describe('[RUN-1] sleep: a sleep', () => {
   })
 
   test('keeps the slot while a tool runs beside it, and frees it when that is done', async () => {
-    const goOn = Promise.withResolvers<void>()
+    const proceed = Promise.withResolvers<void>()
     const sleeping = await executing(async function* (_input, { tool, sleep }) {
       yield 'a'
-      await Promise.all([sleep(DAY), tool({ name: 'work', input: null }, () => goOn.promise)])
+      await Promise.all([sleep(DAY), tool({ name: 'work', input: null }, () => proceed.promise)])
     })
     expect(await hasFreeSlot(sleeping)).toBe(false)
-    goOn.resolve()
+    proceed.resolve()
     await settle()
     expect(await hasFreeSlot(sleeping)).toBe(true)
   })
 
   test('a sleep that is not awaited frees the slot only until the run emits something', async () => {
-    const goOn = Promise.withResolvers<void>()
+    const proceed = Promise.withResolvers<void>()
     const sleeping = await executing(async function* (_input, { sleep, signal }) {
       void sleep(DAY).catch(() => {})
-      await goOn.promise
+      await proceed.promise
       yield 'a'
       await aborted(signal)
     })
     expect(await hasFreeSlot(sleeping)).toBe(true)
-    goOn.resolve()
+    proceed.resolve()
     await settle()
     expect(await hasFreeSlot(sleeping)).toBe(false)
   })
@@ -116,7 +116,7 @@ async function* napping(_input: unknown, { sleep }: RunContext): AsyncGenerator<
 
 describe('[RUN-1] sleep: a run that wakes up', () => {
   test('waits for a slot, before queued runs', async () => {
-    const goOn = Promise.withResolvers<void>()
+    const proceed = Promise.withResolvers<void>()
     const order: string[] = []
     const noting = (id: string, run: (context: RunContext) => Promise<unknown>): Component =>
       subject(
@@ -129,7 +129,7 @@ describe('[RUN-1] sleep: a run that wakes up', () => {
       )
     const components = [
       noting('asleep', ({ sleep }) => sleep(2 * MINUTE)),
-      noting('busy', () => goOn.promise),
+      noting('busy', () => proceed.promise),
       noting('queued', () => settle()),
     ]
     const clock = new ManualClock()
@@ -141,7 +141,7 @@ describe('[RUN-1] sleep: a run that wakes up', () => {
     }
     await clock.pass(5 * MINUTE)
     expect(order).toEqual([])
-    goOn.resolve()
+    proceed.resolve()
     for (const id of ids) expect((await node.ended(id)).at(-1)!.type).toBe('run.completed')
     expect(order).toEqual(['busy', 'asleep', 'queued'])
   })

@@ -15,14 +15,19 @@ function echo(options?: HistoryOptions, id = 'subject'): Component {
   return agent<unknown>({
     id,
     async *run(input, { history }) {
-      const told = await history(options)
+      const reported = await history(options)
       yield `re: ${JSON.stringify(input)}`
-      return { told }
+      return { told: reported }
     },
   })
 }
 
-async function said(node: TestNode, input: unknown, component = 'subject', session = SESSION): Promise<LoggedEvent[]> {
+async function outputOf(
+  node: TestNode,
+  input: unknown,
+  component = 'subject',
+  session = SESSION,
+): Promise<LoggedEvent[]> {
   return node.ended(await node.start(component, input, { session }))
 }
 
@@ -37,10 +42,10 @@ function contentsOf(log: readonly LoggedEvent[]): string[] {
 describe('session history: a run gets the earlier runs', () => {
   test('earlier runs come oldest first, with input and output', async () => {
     const node = openNode({ components: [echo()] })
-    const first = await said(node, 'one')
+    const first = await outputOf(node, 'one')
     expect(toldIn(first)).toEqual([])
-    const second = await said(node, 'two')
-    expect(toldIn(await said(node, 'three'))).toEqual([
+    const second = await outputOf(node, 'two')
+    expect(toldIn(await outputOf(node, 'three'))).toEqual([
       { role: 'user', content: 'one', run: first[0]!.run },
       { role: 'assistant', content: 're: "one"', run: first[0]!.run },
       { role: 'user', content: 'two', run: second[0]!.run },
@@ -50,8 +55,8 @@ describe('session history: a run gets the earlier runs', () => {
 
   test('runs of other sessions are not included', async () => {
     const node = openNode({ components: [echo()] })
-    await said(node, 'one', 'subject', 'ses_other')
-    expect(toldIn(await said(node, 'two'))).toEqual([])
+    await outputOf(node, 'one', 'subject', 'ses_other')
+    expect(toldIn(await outputOf(node, 'two'))).toEqual([])
   })
 
   test('[SEC-1] runs of other owners are not included, even in a session of the same name', async () => {
@@ -59,15 +64,15 @@ describe('session history: a run gets the earlier runs', () => {
     const other = { id: 'mallory' }
     const { run } = await node.startAs(other, 'subject', 'secret', { session: SESSION })
     await node.ended(run.id)
-    expect(toldIn(await said(node, 'two'))).toEqual([])
+    expect(toldIn(await outputOf(node, 'two'))).toEqual([])
   })
 
   test('runs of other components are included only if the component asks for the session', async () => {
     const node = openNode({ components: [echo(), echo({ of: 'session' }, 'curious')] })
-    await said(node, 'one')
-    await said(node, 'two', 'curious')
-    expect(contentsOf(await said(node, 'three'))).toEqual(['user: one', 'assistant: re: "one"'])
-    expect(toldIn(await said(node, 'four', 'curious'))).toHaveLength(6)
+    await outputOf(node, 'one')
+    await outputOf(node, 'two', 'curious')
+    expect(contentsOf(await outputOf(node, 'three'))).toEqual(['user: one', 'assistant: re: "one"'])
+    expect(toldIn(await outputOf(node, 'four', 'curious'))).toHaveLength(6)
   })
 
   test('a called component gets no history unless it asks for the session', async () => {
@@ -81,10 +86,13 @@ describe('session history: a run gets the earlier runs', () => {
     const node = openNode({
       components: [echo(), calling('plain', echo()), calling('curious', echo({ of: 'session' }, 'inner'))],
     })
-    await said(node, 'one')
-    await said(node, 'one', 'plain')
-    expect(toldIn(await said(node, 'two', 'plain'))).toEqual([])
-    expect(contentsOf(await said(node, 'three', 'curious')).slice(0, 2)).toEqual(['user: one', 'assistant: re: "one"'])
+    await outputOf(node, 'one')
+    await outputOf(node, 'one', 'plain')
+    expect(toldIn(await outputOf(node, 'two', 'plain'))).toEqual([])
+    expect(contentsOf(await outputOf(node, 'three', 'curious')).slice(0, 2)).toEqual([
+      'user: one',
+      'assistant: re: "one"',
+    ])
   })
 })
 
@@ -123,8 +131,8 @@ describe('session history: the input of an earlier run', () => {
     ['nothing, as JSON', null, 'null'],
   ])('is %s', async (_, input, content) => {
     const node = openNode({ components: [echo()] })
-    await said(node, input)
-    expect(toldIn(await said(node, 'next'))[0]).toMatchObject({ role: 'user', content })
+    await outputOf(node, input)
+    expect(toldIn(await outputOf(node, 'next'))[0]).toMatchObject({ role: 'user', content })
   })
 })
 
@@ -141,7 +149,7 @@ describe('session history: the output of an earlier run', () => {
     const id = await node.start('subject', 'first', { session: SESSION })
     await end?.(node, id)
     await node.ended(id)
-    return contentsOf(await said(node, 'second')).slice(1)
+    return contentsOf(await outputOf(node, 'second')).slice(1)
   }
 
   test('is its output if that is a text', async () => {
@@ -201,24 +209,24 @@ describe('session history: the output of an earlier run', () => {
 
 describe('session history: the limits', () => {
   test('keep whole exchanges, the newest', async () => {
-    const told = async (options: HistoryOptions): Promise<string[]> => {
+    const reportOf = async (options: HistoryOptions): Promise<string[]> => {
       const node = openNode({ components: [echo(options)] })
-      for (const word of ['a', 'bb', 'ccc']) await said(node, word)
-      return contentsOf(await said(node, 'end')).filter((line) => line.startsWith('user'))
+      for (const word of ['a', 'bb', 'ccc']) await outputOf(node, word)
+      return contentsOf(await outputOf(node, 'end')).filter((line) => line.startsWith('user'))
     }
-    expect(await told({ maxMessages: 4 })).toEqual(['user: bb', 'user: ccc'])
-    expect(await told({ maxMessages: 3 })).toEqual(['user: ccc'])
-    expect(await told({ maxMessages: 0 })).toEqual([])
+    expect(await reportOf({ maxMessages: 4 })).toEqual(['user: bb', 'user: ccc'])
+    expect(await reportOf({ maxMessages: 3 })).toEqual(['user: ccc'])
+    expect(await reportOf({ maxMessages: 0 })).toEqual([])
     // Each is its word, and `re: "word"`: 12 bytes of the newest, 10 of the one before.
-    expect(await told({ maxBytes: 22 })).toEqual(['user: bb', 'user: ccc'])
-    expect(await told({ maxBytes: 21 })).toEqual(['user: ccc'])
-    expect(await told({ maxBytes: 11 })).toEqual([])
+    expect(await reportOf({ maxBytes: 22 })).toEqual(['user: bb', 'user: ccc'])
+    expect(await reportOf({ maxBytes: 21 })).toEqual(['user: ccc'])
+    expect(await reportOf({ maxBytes: 11 })).toEqual([])
   })
 
   test('count bytes, not characters', async () => {
     const node = openNode({ components: [echo({ maxBytes: 14 })] })
-    await said(node, '🙂🙂')
-    expect(toldIn(await said(node, 'end'))).toEqual([])
+    await outputOf(node, '🙂🙂')
+    expect(toldIn(await outputOf(node, 'end'))).toEqual([])
   })
 
   test('include the logs that are read: if they are too long, the history ends', async () => {
@@ -232,30 +240,30 @@ describe('session history: the limits', () => {
       },
     })
     const noisy = subject(async function* (input, { history }) {
-      const told = input === 'end' ? await history() : []
+      const received = input === 'end' ? await history() : []
       if (input === 'long')
         for (let n = 0; n < 200; n++) yield { type: 'custom.emitted', data: { name: 'x'.repeat(500) } }
       yield 'said'
-      return { told }
+      return { told: received }
     })
     const limits = { maxHistoryReadBytes: 20_000, maxReadBytes: 4096 }
     const node = openNode({ components: [noisy], store: counting, limits })
-    for (const word of ['short', 'long', 'brief']) await said(node, word)
+    for (const word of ['short', 'long', 'brief']) await outputOf(node, word)
     bytes = 0
-    expect(contentsOf(await said(node, 'end'))).toEqual(['user: brief', 'assistant: said'])
+    expect(contentsOf(await outputOf(node, 'end'))).toEqual(['user: brief', 'assistant: said'])
     expect(bytes).toBeLessThan(60_000)
   })
 })
 
 test('session history: a recovered run gets the history of its first attempt, whatever ended meanwhile', async () => {
-  const told: string[][] = []
+  const received: string[][] = []
   const { promise: released, resolve: release } = Promise.withResolvers<void>()
   const component = subject(
     async function* (input, context) {
       yield 'begun'
       if (input === 'slow') await released
       if (input === 'long') {
-        told.push((await context.history({ maxMessages: 2 })).map(({ content }) => content))
+        received.push((await context.history({ maxMessages: 2 })).map(({ content }) => content))
         yield 'told'
         await hangAtFirst(context)
       }
@@ -278,7 +286,7 @@ test('session history: a recovered run gets the history of its first attempt, wh
   await node.ended(await start('meanwhile'))
   world.kill()
   await world.worker().ended(long)
-  expect(told).toEqual([
+  expect(received).toEqual([
     ['before', 'answer to before'],
     ['before', 'answer to before'],
   ])
@@ -286,9 +294,9 @@ test('session history: a recovered run gets the history of its first attempt, wh
 
 test('session history: a run whose log was trimmed or removed is skipped', async () => {
   const node = openNode({ components: [echo()] })
-  const [one, two] = [await said(node, 'one'), await said(node, 'two')]
-  await said(node, 'three')
+  const [one, two] = [await outputOf(node, 'one'), await outputOf(node, 'two')]
+  await outputOf(node, 'three')
   await node.store.trim(one[0]!.run, one.length - 1)
   await node.store.remove(two[0]!.run)
-  expect(contentsOf(await said(node, 'end'))).toEqual(['user: three', 'assistant: re: "three"'])
+  expect(contentsOf(await outputOf(node, 'end'))).toEqual(['user: three', 'assistant: re: "three"'])
 })

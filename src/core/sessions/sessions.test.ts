@@ -247,16 +247,16 @@ describe('a session with onBusySession: interrupt', () => {
 
   test('keeps one of several concurrent starts', async () => {
     for (let round = 0; round < 5; round++) {
-      const goOn = Promise.withResolvers<string>()
+      const proceed = Promise.withResolvers<string>()
       const component = subject(
         async function* (_, { signal }) {
-          yield await Promise.race([goOn.promise, aborted(signal)])
+          yield await Promise.race([proceed.promise, aborted(signal)])
         },
         { onBusySession: 'interrupt' },
       )
       const nodes = openPair(component)
       const ids = await Promise.all([0, 1, 2].map((number) => nodes[number % 2]!.start('subject', number, { session })))
-      goOn.resolve('done')
+      proceed.resolve('done')
       const logs = await Promise.all(ids.map((id) => nodes[0].ended(id)))
       expect(logs.map((log) => log.at(-1)!.type)).toContain('run.completed')
     }
@@ -327,11 +327,11 @@ describe('[RUN-1] sessions: a busy node', () => {
     const store = createMemoryStore()
     // Between the look for runs that wait and the claim of one, there is time for others to come.
     let claims = 0
-    let goOn = Promise.resolve()
+    let proceed = Promise.resolve()
     const slow = overriding(store, {
       claim: async (...parameters) => {
         claims++
-        await goOn
+        await proceed
         return store.claim(...parameters)
       },
     })
@@ -340,7 +340,7 @@ describe('[RUN-1] sessions: a busy node', () => {
     for (const input of [1, 2, 3, 4]) ids.push(await node.start('subject', input))
     await expectToBegin(stage, 1, 2)
     const gate = Promise.withResolvers<void>()
-    goOn = gate.promise
+    proceed = gate.promise
     claims = 0
     stage.letOn(1, 2)
     for (const id of ids.slice(0, 2)) await node.ended(id)

@@ -14,7 +14,7 @@ function actor(run: string, parent = RUN): Actor {
   return { component: run, run, parent }
 }
 
-function said(text: string, by?: Actor, message?: string): Event {
+function outputOf(text: string, by?: Actor, message?: string): Event {
   return { type: 'text.delta', data: { text, ...(message !== undefined && { message }) }, ...(by && { actor: by }) }
 }
 
@@ -36,12 +36,12 @@ describe('sessions: a transcript', () => {
     const { input, own, actors, output } = transcriptOf(
       logged([
         { type: 'run.created', data: { component: 'c', input: 'hi', session: 's' } },
-        said('Let me see.', undefined, 'm1'),
+        outputOf('Let me see.', undefined, 'm1'),
         { type: 'actor.started', data: { input: 'look', key: 'member' }, actor: member },
-        said('I ', member),
-        said('look', member),
-        said('It is ', undefined, 'm2'),
-        said('done.', undefined, 'm2'),
+        outputOf('I ', member),
+        outputOf('look', member),
+        outputOf('It is ', undefined, 'm2'),
+        outputOf('done.', undefined, 'm2'),
         { type: 'run.completed', data: { output: { done: true } } },
       ]),
     )
@@ -59,12 +59,12 @@ describe('sessions: a transcript', () => {
     ['all', retracted(3, 'all'), 'a', 'b', 'c'],
   ])('leaves out text retracted with scope %s', (_, retraction, own, ofMember, ofBelow) => {
     const log = logged([
-      said('a'),
-      said('b', member),
-      said('c', below),
-      said('b'),
-      said('c', member),
-      said('d', below),
+      outputOf('a'),
+      outputOf('b', member),
+      outputOf('c', below),
+      outputOf('b'),
+      outputOf('c', member),
+      outputOf('d', below),
       retraction,
     ])
     const transcript = transcriptOf(log)
@@ -88,7 +88,7 @@ describe('sessions: a transcript', () => {
           ...[member, below, other].map(started),
           ...moves.map((move, index) =>
             move.kind === 'text'
-              ? said(`${index} `, move.who)
+              ? outputOf(`${index} `, move.who)
               : retracted(Math.max(0, index + 3 - move.back), move.scope, move.who),
           ),
         ])
@@ -105,9 +105,9 @@ describe('sessions: a transcript', () => {
     const rounds = (count: number): LoggedEvent[] =>
       logged(
         Array.from({ length: count }, (_, round) => [
-          said('x'.repeat(8)),
+          outputOf('x'.repeat(8)),
           retracted(2 * round, 'own'),
-          said('y'),
+          outputOf('y'),
         ]).flat(),
       )
     const [short, long] = [rounds(5000), rounds(40_000)]

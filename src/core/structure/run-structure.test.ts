@@ -22,7 +22,7 @@ function entriesOf<Kind extends Entry['kind']>(structure: RunStructure, kind: Ki
   return structure.entries().filter((entry) => entry.kind === kind) as Extract<Entry, { kind: Kind }>[]
 }
 
-function said(text: string, actor?: Actor, message?: string): Event {
+function outputOf(text: string, actor?: Actor, message?: string): Event {
   return { type: 'text.delta', data: { text, ...(message !== undefined && { message }) }, ...(actor && { actor }) }
 }
 
@@ -48,13 +48,13 @@ function toolCalled(call: string, key?: string, actor?: Actor): Event {
 describe('run structure: texts', () => {
   test('a message, a tool call and a change of speaker each begin a new entry, and a delta continues one', () => {
     const structure = structureOf([
-      said('a'),
-      said('b'),
-      said('c', undefined, 'm2'),
+      outputOf('a'),
+      outputOf('b'),
+      outputOf('c', undefined, 'm2'),
       toolCalled('t'),
-      said('d', undefined, 'm2'),
-      said('of the member', member),
-      said('e', undefined, 'm2'),
+      outputOf('d', undefined, 'm2'),
+      outputOf('of the member', member),
+      outputOf('e', undefined, 'm2'),
     ])
     expect(entriesOf(structure, 'text').map(({ text, index, actor }) => [index, actor, text])).toEqual([
       [0, '', 'ab'],
@@ -65,7 +65,13 @@ describe('run structure: texts', () => {
   })
 
   test('a text that is retracted in its middle is cut there, and further text is a new entry', () => {
-    const structure = structureOf([said('stays '), said('goes '), said('too'), discarded(1), said('again')])
+    const structure = structureOf([
+      outputOf('stays '),
+      outputOf('goes '),
+      outputOf('too'),
+      discarded(1),
+      outputOf('again'),
+    ])
     expect(entriesOf(structure, 'text').map(({ text, index, retracted }) => [index, text, retracted])).toEqual([
       [0, 'stays ', false],
       [1, 'goes too', true],
@@ -76,7 +82,7 @@ describe('run structure: texts', () => {
   test('text and reasoning of one actor are separate entries', () => {
     const structure = structureOf([
       { type: 'reasoning.delta', data: { text: 'hm' } },
-      said('yes'),
+      outputOf('yes'),
       { type: 'reasoning.delta', data: { text: 'why' } },
     ])
     expect(structure.entries().map((entry) => entry.kind)).toEqual(['reasoning', 'text', 'reasoning'])
@@ -129,7 +135,7 @@ describe('run structure: work', () => {
       { type: 'step.started', data: { step: 'two', name: 'two', key: 'two' } },
       calls(member, 'step:one'),
       calls(inner),
-      said('deep', inner),
+      outputOf('deep', inner),
     ])
     const chain: number[] = []
     for (let at = structure.entries().at(-1); at !== undefined; at = structure.around(at)) chain.push(at.index)
@@ -172,16 +178,16 @@ describe('run structure: artifacts', () => {
 })
 
 test('run structure: later events do not change a snapshot', () => {
-  const structure = structureOf([started, said('a')])
+  const structure = structureOf([started, outputOf('a')])
   const before = structure.entries()
   const copy = JSON.stringify(before)
-  for (const event of logged([said('b'), toolCalled('t'), discarded(1)], 2)) structure.apply(event)
+  for (const event of logged([outputOf('b'), toolCalled('t'), discarded(1)], 2)) structure.apply(event)
   expect(JSON.stringify(before)).toBe(copy)
   expect(structure.entries()).not.toEqual(before)
 })
 
 test('a run structure keeps only the requested kinds, and at most maxEntries entries', () => {
-  const events = Array.from({ length: 5000 }, (_, call) => [said('x'), toolCalled(`t${call}`)]).flat()
+  const events = Array.from({ length: 5000 }, (_, call) => [outputOf('x'), toolCalled(`t${call}`)]).flat()
   const structure = structureOf([...events, discarded(0)], { kinds: ['tool'], maxEntries: 10 })
   expect(structure.entries().map(({ kind, retracted }) => [kind, retracted])).toEqual(
     Array.from({ length: 10 }, () => ['tool', true]),

@@ -1,4 +1,4 @@
-/** Retention by size: whoever has most is trimmed first, and nobody for what another has stored. */
+/** Retention by size: the owner with the most bytes is trimmed first, and no owner for the bytes of another. */
 import { join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
 import { startNats } from '../../../test/support/nats.ts'

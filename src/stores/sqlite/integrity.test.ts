@@ -16,8 +16,8 @@ import { migrate, SCHEMA_VERSION } from './tables/schema.ts'
 const TIME = '2026-01-01T00:00:00.000Z'
 const PAGE_BYTES = 4096
 
-async function open(path: string, told: string[] = []): Promise<Store> {
-  const tell = (_fields: object, message: string): void => void told.push(message)
+async function open(path: string, reported: string[] = []): Promise<Store> {
+  const tell = (_fields: object, message: string): void => void reported.push(message)
   const store = await openSqliteStore({ path, logger: { ...silentLogger, error: tell, warn: tell } })
   onTestFinished(() => store.close())
   return store
@@ -60,8 +60,8 @@ describe('[STO-1] [LOG-1] SQLite: a damaged segment', () => {
   test('is not served: the run answers log_damaged with the events that it lost, and is listed as damaged', async () => {
     const path = await harmed(FLIP_SEGMENT)
     expect(doctorOn(path)).toEqual([expect.stringMatching(/^run run_2: events \d+ to \d+ are damaged$/)])
-    const told: string[] = []
-    const store = await open(path, told)
+    const received: string[] = []
+    const store = await open(path, received)
     const [, first, last] = /events (\d+) to (\d+)/.exec(doctorOn(await copyOf(path))[0]!)!
     await expect(store.read('run_2', 70, 1 << 20)).rejects.toMatchObject({
       code: 'log_damaged',
@@ -69,7 +69,7 @@ describe('[STO-1] [LOG-1] SQLite: a damaged segment', () => {
     })
     expect(Number(first)).toBeLessThanOrEqual(79)
     expect(Number(last)).toBeGreaterThanOrEqual(79)
-    expect(told).toEqual([expect.stringContaining('run run_2 is quarantined')])
+    expect(received).toEqual([expect.stringContaining('run run_2 is quarantined')])
     await store.documents.put({ owner: 'anna', collection: 'notes', id: 'later', body: {} }) // and the mark is durable
     expect((await store.list({ limit: 10 })).runs.map(({ run, damage }) => [run.id, damage !== undefined])).toEqual([
       ['run_3', false],
@@ -212,8 +212,8 @@ describe('[STO-1] SQLite: a damaged row of a run', () => {
   test('a run with a damaged state is listed as damaged, and its log is not served', async () => {
     const path = await harmed(`UPDATE runs SET run = replace(run, '"attempt":1', '"attempt":3') WHERE number = 2`)
     expect(doctorOn(path)).toEqual(['the row of run run_2 is damaged'])
-    const told: string[] = []
-    const store = await open(path, told)
+    const received: string[] = []
+    const store = await open(path, received)
     expect(
       (await store.list({ limit: 10 })).runs.map(({ run, damage }) => [run.id, run.error?.code, damage?.last]),
     ).toEqual([
@@ -222,7 +222,7 @@ describe('[STO-1] SQLite: a damaged row of a run', () => {
       ['run_1', undefined, undefined],
     ])
     await expect(store.read('run_2', -1, 1000)).rejects.toMatchObject({ code: 'log_damaged' })
-    expect(told).toHaveLength(1)
+    expect(received).toHaveLength(1)
   })
 
   test('[SEC-1] a run with a damaged owner is visible to no principal and counted in listings', async () => {
@@ -263,11 +263,11 @@ test('[STO-1] SQLite: records that are damaged in the log cost their run alone, 
     expect(row, 'a log row with all three runs').toBeDefined()
     expect(database.prepare(harm).run().changes, harm).toBeGreaterThan(0)
     database.close()
-    const told: string[] = []
-    const again = await open(crashed, told)
-    expect(told, harm).toHaveLength(1)
+    const received: string[] = []
+    const again = await open(crashed, received)
+    expect(received, harm).toHaveLength(1)
     const found = await Promise.all(ids.map(async (id) => (await again.get(id))?.damage !== undefined))
-    expect(found.filter(Boolean), `${harm}: ${told.join()}`).toHaveLength(1)
+    expect(found.filter(Boolean), `${harm}: ${received.join()}`).toHaveLength(1)
     expect(await again.claimable(10)).toHaveLength(2)
   }
 })
@@ -340,9 +340,9 @@ describe('[LOG-2] SQLite: commits that a file has lost', () => {
       /^\d+ acknowledged commits are missing \(\d+ to \d+\), and with them 1 run, the last of /,
     )
     expect(doctorOn(behind)).toEqual([loss])
-    const told: string[] = []
-    const again = await open(behind, told)
-    expect(told).toEqual([loss])
+    const received: string[] = []
+    const again = await open(behind, received)
+    expect(received).toEqual([loss])
     expect(again.health()).toEqual({ ok: true, alarms: [loss] })
     await write(again, 'run_3')
     await again.close()
@@ -355,26 +355,26 @@ describe('[LOG-2] SQLite: commits that a file has lost', () => {
 
   test('are not suspected after a clean stop, a crash, a restored backup or a lost record', async () => {
     const path = temporaryDatabase()
-    const told: string[] = []
-    const store = await open(path, told)
+    const received: string[] = []
+    const store = await open(path, received)
     await write(store, 'run_1')
     const crashed = temporaryDatabase()
     crashedCopy(path, crashed)
     copyFileSync(commitRecordOf(path), commitRecordOf(crashed))
     await store.close()
-    await (await open(crashed, told)).close()
+    await (await open(crashed, received)).close()
     const backup = temporaryDatabase()
     copyFileSync(path, backup)
-    const again = await open(path, told)
+    const again = await open(path, received)
     await write(again, 'run_2')
     await again.close()
     copyFileSync(backup, path) // by hand: the record beside it is of another life of the file
-    const restored = await open(path, told)
+    const restored = await open(path, received)
     expect(await restored.get('run_2')).toBeUndefined()
     await restored.close()
     rmSync(commitRecordOf(path))
-    await (await open(path, told)).close()
-    expect(told).toEqual([])
+    await (await open(path, received)).close()
+    expect(received).toEqual([])
     expect(existsSync(commitRecordOf(path))).toBe(true)
   })
 })
@@ -393,8 +393,8 @@ test('SQLite: a file without checksums opens, is served, and gets checksums as i
     database.prepare('INSERT INTO segments (run, first, count, data) VALUES (1, 0, 1, ?)').run(Buffer.from(record))
   }
   chmodSync(path, 0o600)
-  const told: string[] = []
-  const store = await open(path, told)
+  const received: string[] = []
+  const store = await open(path, received)
   expect((await store.read('run_old', -1, 1000))!.count).toBe(1)
   const claimed = (await store.claim('run_old', 'worker', 60_000))!
   const runWriter = new RunWriter(store, systemClock, claimed, [])
@@ -402,7 +402,7 @@ test('SQLite: a file without checksums opens, is served, and gets checksums as i
   runWriter.complete()
   await runWriter.flush()
   await store.close()
-  expect(told).toEqual([])
+  expect(received).toEqual([])
   expect(inspectSqlite(path)).toMatchObject({ examination: { problems: [], unverified: 1 } })
   using database = new DatabaseSync(path)
   expect(database.prepare('SELECT crc IS NULL AS old FROM segments ORDER BY first').all()).toEqual([

@@ -122,8 +122,8 @@ describe('[LOG-2] SQLite: a database file in use', () => {
 
 test('SQLite: a write-ahead log that another program keeps from being checkpointed causes a warning until that program ends its read', async () => {
   const path = temporaryDatabase()
-  const told: string[] = []
-  const tell = (_fields: object, message: string): void => void told.push(message)
+  const reported: string[] = []
+  const tell = (_fields: object, message: string): void => void reported.push(message)
   const store = await opened({ path, walWarningBytes: 1e6, logger: { ...silentLogger, warn: tell, info: tell } })
   const reader = new DatabaseSync(path)
   reader.exec('BEGIN')
@@ -143,7 +143,7 @@ test('SQLite: a write-ahead log that another program keeps from being checkpoint
     PATIENCE,
   )
   expect(warning).toContain('another program keeps reading the database')
-  expect(told).toEqual([warning])
+  expect(reported).toEqual([warning])
   reader.close()
   await until(
     'the warning is gone',
@@ -153,7 +153,7 @@ test('SQLite: a write-ahead log that another program keeps from being checkpoint
     },
     PATIENCE,
   )
-  expect(told).toEqual([warning, 'the write-ahead log can be checkpointed again'])
+  expect(reported).toEqual([warning, 'the write-ahead log can be checkpointed again'])
 })
 
 test('SQLite: reads succeed while a write waits for the disk', async () => {

@@ -66,6 +66,6 @@ export function recordTries(): { tries: Tries; fetch: typeof fetch; onProblem: O
 }
 
 function described(url: URL, method = 'GET'): string {
-  const asked = [...url.searchParams].map(([name, value]) => `${name}=${value}`).join(' ')
-  return `${method} ${url.pathname.split('/')[3] ?? 'start'} ${asked}`
+  const requested = [...url.searchParams].map(([name, value]) => `${name}=${value}`).join(' ')
+  return `${method} ${url.pathname.split('/')[3] ?? 'start'} ${requested}`
 }

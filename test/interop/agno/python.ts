@@ -12,11 +12,11 @@ export interface Driven {
 /** Resolves with what went wrong, undefined where nothing did. */
 export function drive(
   { python, args, server, timeoutMs }: Driven,
-  said: (line: unknown) => void,
+  output: (line: unknown) => void,
 ): Promise<string | undefined> {
   return runPython({ python, args, folder: import.meta.dirname, withinMs: timeoutMs }, async (line) => {
     if ((line as { readonly restart?: boolean }).restart !== true) {
-      said(line)
+      output(line)
       return undefined
     }
     await server.restart()

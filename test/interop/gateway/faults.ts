@@ -92,7 +92,7 @@ function seconds(ms: number): string {
   return `${Math.round(ms / 1000)} s`
 }
 
-function said(words: number, total: number): string {
+function outputOf(words: number, total: number): string {
   return words === total ? 'all words' : `${words} of ${total} words`
 }
 
@@ -112,10 +112,10 @@ async function leaveAndResume(side: Side, upstream: Upstream, awayMs = 1500): Pr
   await wait(awayMs)
   // After a minute the run has ended, and A2A has no stream of a finished task.
   const rest = await comeBack(side, upstream, first, awayMs === MINUTE_MS ? lookBack : resume)
-  if (rest === undefined) return { text: `${said(wordsOf(first), WORDS)}; cannot be resumed` }
+  if (rest === undefined) return { text: `${outputOf(wordsOf(first), WORDS)}; cannot be resumed` }
   const words = wordsOf(first, rest)
   const isWhole = words === WORDS && SUCCESS.test(rest.end)
-  const text = `${said(words, WORDS)}, ${rest.end}`
+  const text = `${outputOf(words, WORDS)}, ${rest.end}`
   return isWhole ? { text } : { text, problem: text }
 }
 
@@ -138,7 +138,7 @@ async function lateViewer(side: Side, upstream: Upstream): Promise<Cell> {
 
 function viewerCell(seen: Seen | undefined): Cell {
   if (seen === undefined) return { text: 'impossible' }
-  const text = `${said(wordsOf(seen), WORDS)}, ${seen.end}`
+  const text = `${outputOf(wordsOf(seen), WORDS)}, ${seen.end}`
   return wordsOf(seen) === WORDS && SUCCESS.test(seen.end) ? { text } : { text, problem: text }
 }
 
@@ -148,7 +148,7 @@ async function stalledBesideHealthy(side: Side, upstream: Upstream): Promise<Cel
   await wait(1500)
   try {
     const seen = await look(side, upstream, script, { patienceMs: 15_000 })
-    const text = `the healthy one: ${said(wordsOf(seen), 400)}, ${seen.end}`
+    const text = `the healthy one: ${outputOf(wordsOf(seen), 400)}, ${seen.end}`
     return SUCCESS.test(seen.end) && wordsOf(seen) === 400 ? { text } : { text, problem: text }
   } finally {
     letGo()
@@ -226,7 +226,7 @@ export const faults: readonly Fault[] = [
       const rest = await comeBack(side, upstream, first)
       const { end } = rest ?? { end: 'no end' }
       const words = wordsOf(first, rest)
-      const text = `${said(words, WORDS)}, ${end}`
+      const text = `${outputOf(words, WORDS)}, ${end}`
       return saysFailure(end) || (SUCCESS.test(end) && words === WORDS) ? { text } : { text, problem: text }
     },
   },

@@ -48,13 +48,13 @@ function lastOf({ messages }: ChatRequest): string {
 }
 
 function scriptIn(request: ChatRequest): Script {
-  const said = lastOf(request)
-  const [, tool] = /\btool (\w+)/.exec(said) ?? []
+  const output = lastOf(request)
+  const [, tool] = /\btool (\w+)/.exec(output) ?? []
   // After its result, the model answers.
   if (tool !== undefined && request.messages.at(-1)?.role !== 'tool')
     return { what: 'tool', count: 0, everyMs: 0, chars: 0, tool }
   const [, what = 'words', count = '40', everyMs = '30', chars = '0'] =
-    /(words|cut|silent|hang) (\d+)(?: every (\d+))?(?: size (\d+))?/.exec(said) ?? []
+    /(words|cut|silent|hang) (\d+)(?: every (\d+))?(?: size (\d+))?/.exec(output) ?? []
   return { what, count: Number(count), everyMs: Number(everyMs), chars: Number(chars) }
 }
 

@@ -80,20 +80,20 @@ async function streamOver(named: AgentInterface): Promise<string> {
 }
 
 async function* grpcStream({ url, protocolVersion, tenant }: AgentInterface): AsyncGenerator<string> {
-  const said = message('ask Go on?')
+  const output = message('ask Go on?')
   const request =
     protocolVersion === '0.3'
-      ? { message: { messageId: said.messageId, role: 'ROLE_USER', content: said['parts'] } }
-      : { message: said, ...(tenant !== undefined && { tenant }) }
+      ? { message: { messageId: output.messageId, role: 'ROLE_USER', content: output['parts'] } }
+      : { message: output, ...(tenant !== undefined && { tenant }) }
   const peer = new Peer(url, protocolVersion === '0.3' ? '0.3' : '1.0')
   for await (const reply of peer.stream('SendStreamingMessage', request)) yield JSON.stringify(reply)
 }
 
 async function httpStream({ url, protocolBinding, protocolVersion }: AgentInterface): Promise<ReadableStream<string>> {
   const isLegacy = protocolVersion === '0.3'
-  const said = message('ask Go on?')
-  const legacy = { ...said, kind: 'message', role: 'user', parts: [{ kind: 'text', text: 'ask Go on?' }] }
-  const params = { message: isLegacy && protocolBinding === 'JSONRPC' ? legacy : said }
+  const output = message('ask Go on?')
+  const legacy = { ...output, kind: 'message', role: 'user', parts: [{ kind: 'text', text: 'ask Go on?' }] }
+  const params = { message: isLegacy && protocolBinding === 'JSONRPC' ? legacy : output }
   const method = isLegacy ? 'message/stream' : 'SendStreamingMessage'
   const isRest = protocolBinding === 'HTTP+JSON'
   const path = isRest ? `${isLegacy ? '/v1' : ''}/message:stream` : ''

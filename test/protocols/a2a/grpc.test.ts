@@ -145,8 +145,8 @@ test('[SUB-1] A2A over gRPC: a client that does not read delays no other, and th
 })
 
 test('[SUB-1] A2A over gRPC: a client that reads nothing for too long is disconnected', async () => {
-  const said: string[] = []
-  const logger = { ...silentLogger, info: (_fields: object, text: string) => void said.push(text) }
+  const output: string[] = []
+  const logger = { ...silentLogger, info: (_fields: object, text: string) => void output.push(text) }
   const server = await serveGrpc({ components: [flood], limits: { subscriberStallTimeoutMs: 200 }, logger })
   const peer = new Peer(await addressOf(server))
   // Not a gRPC client: that keeps reading.
@@ -159,8 +159,10 @@ test('[SUB-1] A2A over gRPC: a client that reads nothing for too long is disconn
   const head = Buffer.alloc(5)
   head.writeUInt32BE(bytes.length, 1)
   stalled.end(Buffer.concat([head, bytes]))
-  const told = await until('it is cut off', () => said.find((text) => text.includes('disconnected a gRPC client')))
-  expect(told).toContain('stopped reading')
+  const reported = await until('it is cut off', () =>
+    output.find((text) => text.includes('disconnected a gRPC client')),
+  )
+  expect(reported).toContain('stopped reading')
 })
 
 test('[RUN-2] A2A over gRPC: a client that disconnects stops nothing, and one that subscribes gets the rest', async () => {

@@ -181,7 +181,7 @@ describe('[SEC-2] A2A over gRPC, after authentication', () => {
     ['bytes that are not a message', Buffer.from('ffffffffffffffffffffff', 'hex'), malformed],
     ['a field that is cut', Buffer.from([0x12, 0x7f, 1]), malformed],
     ['a group', Buffer.from([0x0b]), malformed],
-  ])('%s: the message is rejected without blocking the event loop', async (_name, bytes, said) => {
+  ])('%s: the message is rejected without blocking the event loop', async (_name, bytes, expectedText) => {
     const opened = await session(await serveGuarded())
     expect(await send(opened, Buffer.alloc(0), { key: KEY }).status).toBe(INVALID_ARGUMENT)
     let message = ''
@@ -190,7 +190,7 @@ describe('[SEC-2] A2A over gRPC, after authentication', () => {
       expect(await sent.status).toBe(INVALID_ARGUMENT)
       message = sent.message()
     })
-    expect(message).toContain(said)
+    expect(message).toContain(expectedText)
     expect(longest).toBeLessThan(100)
   })
 })

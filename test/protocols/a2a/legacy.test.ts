@@ -12,7 +12,7 @@ function client(url: string, transport: 'JSONRPC' | 'HTTP+JSON') {
   return new ClientFactory(options).createFromUrl(`${url}/`)
 }
 
-function said(text: string, more: object = {}) {
+function outputOf(text: string, more: object = {}) {
   const { messageId } = message('')
   return {
     message: {
@@ -29,7 +29,7 @@ describe.each(['JSONRPC', 'HTTP+JSON'] as const)('A2A: the official 0.3 client o
   test('sends a message and gets the task', async () => {
     const server = await serveA2a()
     const peer = await client(server.agent(), transport)
-    const task = await peer.sendMessage(said('text 3'))
+    const task = await peer.sendMessage(outputOf('text 3'))
     expect(task).toMatchObject({ kind: 'task', status: { state: 'completed' } })
     if (task.kind !== 'task') return
     expect(await peer.getTask({ id: task.id, historyLength: 1 })).toMatchObject({
@@ -41,7 +41,7 @@ describe.each(['JSONRPC', 'HTTP+JSON'] as const)('A2A: the official 0.3 client o
   test('streams the whole task, and the last event is final', async () => {
     const server = await serveA2a()
     const peer = await client(server.agent(), transport)
-    const events = await collected(peer.sendMessageStream(said('text 3')))
+    const events = await collected(peer.sendMessageStream(outputOf('text 3')))
     expect(events[0]).toMatchObject({ kind: 'task' })
     expect(events.at(-1)).toMatchObject({ kind: 'status-update', status: { state: 'completed' }, final: true })
     expect(events.filter(({ kind }) => kind === 'artifact-update')).toHaveLength(4)
@@ -50,11 +50,11 @@ describe.each(['JSONRPC', 'HTTP+JSON'] as const)('A2A: the official 0.3 client o
   test('answers a task that asks, whose event is not final', async () => {
     const server = await serveA2a()
     const peer = await client(server.agent(), transport)
-    const events = await collected(peer.sendMessageStream(said('ask Go?; text 1')))
+    const events = await collected(peer.sendMessageStream(outputOf('ask Go?; text 1')))
     const last = events.at(-1)!
     expect(last).toMatchObject({ kind: 'status-update', status: { state: 'input-required' }, final: false })
     if (last.kind !== 'status-update') return
-    const task = await peer.sendMessage(said('yes', { taskId: last.taskId, contextId: last.contextId }))
+    const task = await peer.sendMessage(outputOf('yes', { taskId: last.taskId, contextId: last.contextId }))
     expect(task).toMatchObject({ id: last.taskId, status: { state: 'completed' } })
   })
 
@@ -114,7 +114,7 @@ describe.each(['JSONRPC', 'HTTP+JSON'] as const)('A2A: the official 0.3 client o
       { kind: 'file' as const, file: { bytes: 'AAEC', mimeType: 'image/png' } },
       { kind: 'data' as const, data: { a: 1 } },
     ]
-    const task = await peer.sendMessage(said('', { parts }))
+    const task = await peer.sendMessage(outputOf('', { parts }))
     expect(task).toMatchObject({ history: [{ parts }], artifacts: [{ parts: [{ kind: 'data' }] }] })
   })
 })

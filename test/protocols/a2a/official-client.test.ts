@@ -12,7 +12,7 @@ function client(url: string, transport: 'JSONRPC' | 'HTTP+JSON') {
   return new ClientFactory(options).createFromUrl(`${url}/`)
 }
 
-function said(text: string) {
+function outputOf(text: string) {
   const part = { content: { $case: 'text' as const, value: text }, metadata: undefined, filename: '', mediaType: '' }
   const { messageId } = message('')
   const ids = { messageId, contextId: '', taskId: '', referenceTaskIds: [], extensions: [], metadata: undefined }
@@ -38,7 +38,7 @@ describe.each(['JSONRPC', 'HTTP+JSON'] as const)('[O-18] A2A: the official 1.0 c
   test('streams a task', async () => {
     const server = await serveA2a()
     const peer = await client(server.agent(), transport)
-    const events = await collected(peer.sendMessageStream(said('text 3')))
+    const events = await collected(peer.sendMessageStream(outputOf('text 3')))
     expect(events[0]!.payload?.$case).toBe('task')
     expect(textOf(events)).toMatch(/^\[0\].*\[1\].*\[2\]/)
   })

@@ -51,10 +51,12 @@ test('push: three hundred dead receivers of many principals, also on the same ho
   })
   const as = (key: string) => ({ ...current, authorization: `Bearer ${key}` })
   const never = new Promise<number>(() => {})
-  const told: string[] = []
+  const reported: string[] = []
   const dead = await Promise.all(Array.from({ length: 30 }, () => receive({ answer: () => never })))
   // Two kinds of receivers behind one address, as at a service that many use.
-  const shared = await receive({ answer: (_count, { path: at }) => (at === '/dead' ? never : (told.push(at), 200)) })
+  const shared = await receive({
+    answer: (_count, { path: at }) => (at === '/dead' ? never : (reported.push(at), 200)),
+  })
   const urls = [...dead.map(({ url }) => url), ...Array.from({ length: 2 }, () => `${new URL(shared.url).origin}/dead`)]
   for (const key of hostile)
     await Promise.all(urls.map((url) => rpc(server.agent(), 'SendMessage', sending(url), as(key))))
@@ -62,7 +64,7 @@ test('push: three hundred dead receivers of many principals, also on the same ho
   await until('no more are under way than may be at once', () => underWay() >= 64)
 
   await rpc(server.agent(), 'SendMessage', sending(`${new URL(shared.url).origin}/live`), as(bert!))
-  await until('the other principal is told', () => told.includes('/live'), { withinMs: 20_000 })
+  await until('the other principal is told', () => reported.includes('/live'), { withinMs: 20_000 })
   expect(shared.taken.map(({ path: at }) => at)).not.toContain('/dead')
   // 64 in all, besides the first one of each principal.
   expect(underWay()).toBeLessThanOrEqual(64 + names.length)
@@ -80,9 +82,9 @@ test('push: a delivery that only waits for more events makes room for another on
   for (let count = 0; count < 3; count++) await rpc(server.agent(), 'SendMessage', sending(dead.url), as(anna!))
   await until('all places are taken', () => dead.received.length >= 2)
   const tasks = (): number => new Set(live.taken.map(({ headers }) => taskOf(headers))).size
-  for (let told = 1; told <= 3; told++) {
+  for (let reported = 1; reported <= 3; reported++) {
     await rpc(server.agent(), 'SendMessage', sending(live.url), as(bert!))
-    await until(`${told} tasks of the other principal are told`, () => tasks() === told)
+    await until(`${reported} tasks of the other principal are told`, () => tasks() === reported)
   }
   expect(dead.taken).toEqual([]) // the places of the others were not freed meanwhile
 })

@@ -70,13 +70,13 @@ test('push: a receiver gets everything that a stream sends, in order, with its t
   await send(server.agent(), 'text 20', {}, pushTo(receiver.url, { token: 't', authentication }))
   await until('the end is told', () => isOver(receiver))
   const streamed = await drained(stream(server.agent(), 'text 20'))
-  const told = receiver.received.map(({ body }) => body)
-  expect(states(told)).toEqual(['SUBMITTED', 'WORKING', 'COMPLETED'])
-  expect(told.map((update) => Object.keys(update)[0])).toEqual(
+  const reported = receiver.received.map(({ body }) => body)
+  expect(states(reported)).toEqual(['SUBMITTED', 'WORKING', 'COMPLETED'])
+  expect(reported.map((update) => Object.keys(update)[0])).toEqual(
     streamed.map((update) => Object.keys(update).find((key) => key !== 'id')),
   )
-  expect(Object.values(assembled(told))).toEqual(Object.values(assembled(streamed)))
-  expect(sequences(receiver.received)).toEqual(told.map((_update, index) => index))
+  expect(Object.values(assembled(reported))).toEqual(Object.values(assembled(streamed)))
+  expect(sequences(receiver.received)).toEqual(reported.map((_update, index) => index))
   expect(receiver.received.at(-1)?.headers).toMatchObject({
     'content-type': 'application/a2a+json',
     'x-a2a-notification-token': 't',
@@ -111,13 +111,16 @@ test('push: a 0.3 configuration gets the whole task on each status change', asyn
   const configuration = { blocking: false, pushNotificationConfig: { url: receiver.url, token: 't' } }
   const sent = { kind: 'message', messageId: 'm-legacy', role: 'user', parts: [{ kind: 'text', text: 'text 5' }] }
   await rpc(server.agent(), 'message/send', { message: sent, configuration }, { 'a2a-version': '0.3' })
-  const told = await until('the end is told', () => {
+  const reported = await until('the end is told', () => {
     const { body } = receiver.received.at(-1) ?? {}
     return (body?.['status'] as { state?: string } | undefined)?.state === 'completed' && receiver.received
   })
-  expect(told.map(({ body }) => body['kind'])).toEqual(['task', 'task', 'task'])
-  expect(told.at(-1)?.body['artifacts']).toHaveLength(1)
-  expect(told.at(-1)?.headers).toMatchObject({ 'content-type': 'application/json', 'x-a2a-notification-token': 't' })
+  expect(reported.map(({ body }) => body['kind'])).toEqual(['task', 'task', 'task'])
+  expect(reported.at(-1)?.body['artifacts']).toHaveLength(1)
+  expect(reported.at(-1)?.headers).toMatchObject({
+    'content-type': 'application/json',
+    'x-a2a-notification-token': 't',
+  })
 })
 
 test('push: a push that the receiver answers with an error is retried before the next one', async () => {
@@ -184,10 +187,10 @@ test('push: a configuration added late gets the current task, then what follows'
   await until('the task is shown', () => receiver.taken.length > 0)
   await send(server.agent(), 'yes', { taskId })
   await until('the end is told', () => isOver(receiver))
-  const told = receiver.taken.map(({ body }) => body)
-  expect(states(told)).toEqual(['INPUT_REQUIRED', 'WORKING', 'COMPLETED'])
+  const reported = receiver.taken.map(({ body }) => body)
+  expect(states(reported)).toEqual(['INPUT_REQUIRED', 'WORKING', 'COMPLETED'])
   const task = await result<Parameters<typeof texts>[0]>(server.agent(), 'GetTask', { id: taskId })
-  expect(assembled(told)).toEqual(texts(task))
+  expect(assembled(reported)).toEqual(texts(task))
 })
 
 test('push: a removed configuration gets nothing more', async () => {

@@ -40,14 +40,14 @@ describe('A2A: every state of a task is reported:', () => {
     ['throw boom', 'FAILED', 'boom'],
     ['reject not today', 'REJECTED', 'not today'],
     ['ask Go on?', 'INPUT_REQUIRED', 'Go on?'],
-  ])('%s is %s, on a send and on a stream alike [RUN-3]', async (script, state, said) => {
+  ])('%s is %s, on a send and on a stream alike [RUN-3]', async (script, state, expectedText) => {
     const server = await serveA2a()
     const task = await send(server.agent(), script)
     expect(task.status.state).toBe(`TASK_STATE_${state}`)
-    expect(JSON.stringify(task.status.message) ?? '').toContain(said)
+    expect(JSON.stringify(task.status.message) ?? '').toContain(expectedText)
     const last = (await drained(stream(server.agent(), script))).at(-1)!
     expect(last.statusUpdate?.status.state).toBe(`TASK_STATE_${state}`)
-    expect(JSON.stringify(last.statusUpdate?.status.message) ?? '').toContain(said)
+    expect(JSON.stringify(last.statusUpdate?.status.message) ?? '').toContain(expectedText)
   })
 
   test('a task that waits for a credential is AUTH_REQUIRED, keeps its stream, and continues when the credential arrives from elsewhere', async () => {
@@ -194,9 +194,9 @@ test('[O-14] reading a task with a history length never changes what is stored',
 test('A2A: a megabyte of text with every kind of character is returned unchanged', async () => {
   const server = await serveA2a()
   const task = await send(server.agent(), 'say "hé 日本 🦑 \u2028"; big 1024')
-  const [said] = Object.values(texts(task))
-  expect(said!.startsWith('hé 日本 🦑 ')).toBe(true)
-  expect(said!.length).toBeGreaterThan(1024 * 1024)
+  const [output] = Object.values(texts(task))
+  expect(output!.startsWith('hé 日本 🦑 ')).toBe(true)
+  expect(output!.length).toBeGreaterThan(1024 * 1024)
 })
 
 describe('A2A: a cancel', () => {

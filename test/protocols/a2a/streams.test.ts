@@ -342,8 +342,8 @@ test('A2A: retracted text is replaced: the rest is sent again, without `append`'
 test('A2A: the text of each team member is an artifact of its own', async () => {
   const server = await serveA2a()
   const updates = await drained(stream(server.agent('lab-team'), 'text 2'))
-  const said = updates.find(({ artifactUpdate }) => artifactUpdate?.artifact.parts[0]?.text?.startsWith('[0]'))
-  expect(said?.artifactUpdate?.artifact).toMatchObject({
+  const output = updates.find(({ artifactUpdate }) => artifactUpdate?.artifact.parts[0]?.text?.startsWith('[0]'))
+  expect(output?.artifactUpdate?.artifact).toMatchObject({
     metadata: { actor: { component: expect.any(String) as string } },
   })
   expect(assembled(updates)).toEqual(texts(await getTask(server.agent('lab-team'), updates[0]!.task!.id)))

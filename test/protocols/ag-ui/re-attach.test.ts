@@ -13,7 +13,7 @@ const ended = [
 const user = { id: 'u1', role: 'user', content: 'hello' }
 const partial = { id: 'm1', role: 'assistant', content: 'hi ' }
 
-function said(delta: string): object {
+function outputOf(delta: string): object {
   return { type: 'TEXT_MESSAGE_CONTENT', messageId: 'm1', delta }
 }
 
@@ -24,25 +24,25 @@ function snapshot(...messages: readonly object[]): object {
 const answers = [
   {
     how: 'a replay from the start, which it appends',
-    events: [started, opened, said('hi '), said('there'), ...ended],
+    events: [started, opened, outputOf('hi '), outputOf('there'), ...ended],
     text: 'hi hi there',
     outcome: 'success',
   },
   {
     how: 'the rest alone, which it refuses',
-    events: [started, said('there'), ...ended],
+    events: [started, outputOf('there'), ...ended],
     text: 'hi ',
     outcome: expect.stringContaining('No active text message'),
   },
   {
     how: 'a snapshot with the open message, its start and the rest, which is exact',
-    events: [started, snapshot(user, partial), opened, said('there'), ...ended],
+    events: [started, snapshot(user, partial), opened, outputOf('there'), ...ended],
     text: 'hi there',
     outcome: 'success',
   },
   {
     how: 'a snapshot without the open message and a replay, which is exact after a flicker',
-    events: [started, snapshot(user), opened, said('hi '), said('there'), ...ended],
+    events: [started, snapshot(user), opened, outputOf('hi '), outputOf('there'), ...ended],
     text: 'hi there',
     outcome: 'success',
   },
@@ -55,7 +55,7 @@ test.each(answers)(
     const server = createServer((_request, response) => {
       const isFirst = requests++ === 0
       response.writeHead(200, { 'content-type': 'text/event-stream' })
-      for (const event of isFirst ? [started, opened, said('hi ')] : events)
+      for (const event of isFirst ? [started, opened, outputOf('hi ')] : events)
         response.write(`data: ${JSON.stringify(event)}\n\n`)
       if (isFirst) setImmediate(() => response.destroy())
       else response.end()

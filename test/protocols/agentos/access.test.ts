@@ -89,9 +89,9 @@ describe('AgentOS: cross-origin requests', () => {
 
   test('are accepted from a configured origin', async () => {
     const server = await serveAgentOs({ corsOrigins: [ORIGIN] })
-    const asked = await fetch(`${server.url}/agents/lab/runs`, { method: 'OPTIONS', headers: preflight })
-    expect(asked.status).toBe(204)
-    expect(Object.fromEntries(asked.headers)).toMatchObject({
+    const requested = await fetch(`${server.url}/agents/lab/runs`, { method: 'OPTIONS', headers: preflight })
+    expect(requested.status).toBe(204)
+    expect(Object.fromEntries(requested.headers)).toMatchObject({
       'access-control-allow-origin': ORIGIN,
       'access-control-allow-headers': 'authorization',
       'access-control-allow-methods': expect.stringContaining('DELETE'),
@@ -111,8 +111,8 @@ describe('AgentOS: cross-origin requests', () => {
 
   test('are rejected if no origin is configured', async () => {
     const server = await serveAgentOs()
-    const asked = await fetch(`${server.url}/agents`, { method: 'OPTIONS', headers: preflight })
-    expect([asked.status, asked.headers.get('access-control-allow-origin')]).toEqual([403, null])
+    const requested = await fetch(`${server.url}/agents`, { method: 'OPTIONS', headers: preflight })
+    expect([requested.status, requested.headers.get('access-control-allow-origin')]).toEqual([403, null])
     const run = await postForm(server, '/agents/lab/runs', { message: 'x' }, { headers: { origin: ORIGIN } })
     expect([run.status, await run.json()]).toMatchObject([403, { detail: expect.stringContaining(ORIGIN) }])
   })

@@ -104,16 +104,16 @@ describe.skipIf(!hasChromium)("agno's chat page", () => {
         tool_call_id: expect.any(String),
         tool_name: 'search',
       })
-      const said = chunks.filter(({ event }) => event === 'RunContent').map(({ content }) => content)
-      expect(chunks.at(-1)).toMatchObject({ event: 'RunCompleted', content: said.join('') })
-      expect(said.join('')).toMatch(/^\[0\].*\[2\].*end$/)
+      const output = chunks.filter(({ event }) => event === 'RunContent').map(({ content }) => content)
+      expect(chunks.at(-1)).toMatchObject({ event: 'RunCompleted', content: output.join('') })
+      expect(output.join('')).toMatch(/^\[0\].*\[2\].*end$/)
 
       const session = chunks[0]!['session_id'] as string
       const { data } = await json(page, { url: sessions })
       expect(data).toMatchObject([{ session_id: session, session_name: form.message, created_at: expect.any(String) }])
       const runs = await json(page, { url: `${url}/sessions/${session}/runs?type=agent&db_id=${db}` })
       expect(runs).toMatchObject([
-        { run_input: form.message, content: said.join(''), tools: [{ tool_name: 'search' }] },
+        { run_input: form.message, content: output.join(''), tools: [{ tool_name: 'search' }] },
       ])
       await send(page, { url: `${url}/agents/${id}/runs`, method: 'POST', form: { ...form, session_id: session } })
       expect(await json(page, { url: `${url}/sessions/${session}/runs?type=agent&db_id=${db}` })).toHaveLength(2)

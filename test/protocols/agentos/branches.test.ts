@@ -147,8 +147,8 @@ describe('AgentOS: a run that is continued from one of its messages', () => {
     const guide = await serveGuide()
     const first = await guide.continue(await guide.run('Paris?'), { continue_from: '3', input: 'Only its age.' })
     const second = await guide.continue(first, { input: 'Thanks.' })
-    const told = ['user: Paris?', CALL, RESULT, 'user: Only its age.', 'assistant: answer 3', 'user: Thanks.']
-    expect(guide.prompts.at(-1)).toEqual(told)
+    const reported = ['user: Paris?', CALL, RESULT, 'user: Only its age.', 'assistant: answer 3', 'user: Thanks.']
+    expect(guide.prompts.at(-1)).toEqual(reported)
     expect(second).toMatchObject({ forked_from_run_id: first.run_id, forked_from_message_index: 5 })
   })
 

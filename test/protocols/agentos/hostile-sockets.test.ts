@@ -15,7 +15,7 @@ async function serveGuarded(options: AgentOsServeOptions = {}): Promise<Server> 
   return serveAgentOs({ auth: { securityKey: 'open-sesame-0123456789' }, ...options })
 }
 
-/** A connection that is upgraded and then read by nobody. */
+/** A WebSocket connection whose client never reads. */
 async function upgraded(server: Pick<Server, 'url'>): Promise<Socket> {
   const { hostname, port } = new URL(server.url)
   const socket = connect(Number(port), hostname)

@@ -46,10 +46,10 @@ type Follow = (url: string, run: string, lastIndex: number, stalled: () => Promi
 const overHttp: Follow = async (url, run, lastIndex, stalled) => {
   const body = new URLSearchParams({ session_id: 'asks', last_event_index: String(lastIndex) }).toString()
   const headers = { 'content-type': 'application/x-www-form-urlencoded' }
-  const asked = request(`${url}/agents/lab/runs/${run}/resume`, { method: 'POST', headers })
-  onTestFinished(() => void asked.destroy())
-  asked.end(body)
-  const [response] = (await once(asked, 'response')) as [IncomingMessage]
+  const requested = request(`${url}/agents/lab/runs/${run}/resume`, { method: 'POST', headers })
+  onTestFinished(() => void requested.destroy())
+  requested.end(body)
+  const [response] = (await once(requested, 'response')) as [IncomingMessage]
   await once(response, 'readable')
   await stalled()
   const indexes = new Set<number>()

@@ -109,9 +109,9 @@ describe('AgentOS: four ways to run', () => {
 
   test('a failed run without streaming is reported by its status, and on request by the HTTP status', async () => {
     const server = await serveAgentOs()
-    const told = await postForm(server, '/agents/lab/runs', { message: 'text 1; throw boom', stream: 'false' })
-    expect(told.status).toBe(200)
-    expect(await told.json()).toMatchObject({ status: 'ERROR', content: 'boom', error_type: 'agent_failed' })
+    const reported = await postForm(server, '/agents/lab/runs', { message: 'text 1; throw boom', stream: 'false' })
+    expect(reported.status).toBe(200)
+    expect(await reported.json()).toMatchObject({ status: 'ERROR', content: 'boom', error_type: 'agent_failed' })
     const asked = { message: 'text 1; throw boom', stream: 'false', http_errors: 'true' }
     const byStatus = await postForm(server, '/agents/lab/runs', asked)
     expect(byStatus.status).toBe(502)

@@ -230,8 +230,8 @@ describe('AI SDK: a run that asks', () => {
     expect((await server.service.list(localPrincipal)).runs).toHaveLength(1)
     expect(chat.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'assistant'])
     expect(new Set(chat.messages.map(({ id }) => id)).size).toBe(4)
-    const said = chat.messages.filter(({ role }) => role === 'assistant').map(textOf)
-    expect(said.join('')).toBe(await newestText(server))
+    const spoken = chat.messages.filter(({ role }) => role === 'assistant').map(textOf)
+    expect(spoken.join('')).toBe(await newestText(server))
     const back = chatAt(server.api('lab'))
     await back.resumeStream()
     expect(back.messages).toEqual([chat.messages.at(-1)])
@@ -289,23 +289,23 @@ const half = [
   { type: 'text-start', id: 't' },
   { type: 'text-delta', id: 't', delta: 'half' },
 ]
-const told = { isAbort: false, isDisconnect: false, isError: false, finishReason: undefined }
+const reported = { isAbort: false, isDisconnect: false, isError: false, finishReason: undefined }
 
 /** Why this protocol ends its streams as it does. */
 const endings: readonly Ending[] = [
-  { how: 'a clean end without finish', chunks: [], status: 'ready', finished: told },
-  { how: 'abort alone', chunks: [{ type: 'abort' }], status: 'ready', finished: told },
+  { how: 'a clean end without finish', chunks: [], status: 'ready', finished: reported },
+  { how: 'abort alone', chunks: [{ type: 'abort' }], status: 'ready', finished: reported },
   {
     how: 'abort and finish',
     chunks: [{ type: 'abort' }, { type: 'finish', finishReason: 'interrupted' }],
     status: 'ready',
-    finished: { ...told, finishReason: 'interrupted' },
+    finished: { ...reported, finishReason: 'interrupted' },
   },
   {
     how: 'error alone',
     chunks: [{ type: 'error', errorText: 'it broke' }],
     status: 'error',
-    finished: { ...told, isError: true },
+    finished: { ...reported, isError: true },
   },
   {
     how: 'a request for approval',
@@ -315,7 +315,7 @@ const endings: readonly Ending[] = [
       { type: 'finish', finishReason: 'tool-calls' },
     ],
     status: 'ready',
-    finished: { ...told, finishReason: 'tool-calls' },
+    finished: { ...reported, finishReason: 'tool-calls' },
     last: { state: 'approval-requested' },
   },
   {
@@ -325,15 +325,15 @@ const endings: readonly Ending[] = [
       { type: 'finish', finishReason: 'error' },
     ],
     status: 'error',
-    finished: { ...told, isError: true },
+    finished: { ...reported, isError: true },
   },
   {
     how: 'reset-step and other text',
     chunks: [{ type: 'reset-step' }, ...half.slice(2), { type: 'finish', finishReason: 'stop' }],
     status: 'ready',
-    finished: { ...told, finishReason: 'stop' },
+    finished: { ...reported, finishReason: 'stop' },
   },
-  { how: 'a cut connection', chunks: ['cut'], status: 'error', finished: { ...told, isError: true } },
+  { how: 'a cut connection', chunks: ['cut'], status: 'error', finished: { ...reported, isError: true } },
 ]
 
 test.each(endings)('AI SDK: the chat has the expected state after $how', async ({ chunks, status, finished, last }) => {
@@ -372,7 +372,7 @@ test.each([
     const chat = chatAt('', { transport })
     await chat.sendMessage({ text: 'hi' })
     expect(chat.status).toBe('error')
-    expect(chat.finished).toEqual([{ ...told, isError: true, isDisconnect }])
+    expect(chat.finished).toEqual([{ ...reported, isError: true, isDisconnect }])
   },
 )
 
@@ -415,7 +415,7 @@ describe('AI SDK: the messages of a chat', () => {
 
   test('are those that its client has, after tools, an approval, an answer in words and an error', async () => {
     const server = await serveChats()
-    for (const [component, said] of [
+    for (const [component, spoken] of [
       ['clerk', ['send 25 to Ada', 'approve', 'and again']],
       [
         'lab',
@@ -423,7 +423,7 @@ describe('AI SDK: the messages of a chat', () => {
       ],
     ] as const) {
       const chat = chatAt(server.api(component))
-      for (const text of said) {
+      for (const text of spoken) {
         const asked = toolParts(chat).find(({ state }) => state === 'approval-requested')
         if (asked === undefined) await chat.sendMessage({ text })
         else {

@@ -102,11 +102,11 @@ async function compare(log: readonly LoggedEvent[]): Promise<Compared> {
     expect(message?.parts.filter((part) => 'state' in part && part.state === 'streaming')).toEqual([])
     text += textOf(message)
   }
-  const said = textInLog(log)
-  const output = end.type === 'run.completed' && said === '' ? end.data.output : undefined
+  const spoken = textInLog(log)
+  const output = end.type === 'run.completed' && spoken === '' ? end.data.output : undefined
   // Of several messages, the earlier ones stand as they were, whatever was retracted later.
   if (begun.size > 1) return { shown: '', logged: '' }
-  return { shown: text, logged: output === undefined ? said : (output as string) }
+  return { shown: text, logged: output === undefined ? spoken : (output as string) }
 }
 
 function json(value: unknown): unknown {

@@ -92,16 +92,16 @@ for (const { when, bytes } of [
     const sendAutomaticallyWhen = lastAssistantMessageIsCompleteWithApprovalResponses
     const chat = new TestChat({ id: 'c1', transport, messages, sendAutomaticallyWhen })
     const parts = (): readonly ToolPart[] => chat.messages.at(-1)!.parts as readonly ToolPart[]
-    const asked = parts().find(({ state }) => state === 'approval-requested')!
+    const requested = parts().find(({ state }) => state === 'approval-requested')!
     const resumed = chat.resumeStream()
     await replay.held
-    await chat.addToolApprovalResponse({ id: asked.approval.id, approved: true })
+    await chat.addToolApprovalResponse({ id: requested.approval.id, approved: true })
     await until('the run has ended', async () => (await newestLog(server)).at(-1)!.type === 'run.completed')
     await until('the chat shows the result', () => parts().some(({ output }) => output !== undefined))
     replay.letGo()
     await resumed
     await until('the answer has ended', () => chat.finished.some(({ finishReason }) => finishReason === 'stop'))
-    expect(parts().find(({ toolCallId }) => toolCallId === asked.toolCallId)).toMatchObject({
+    expect(parts().find(({ toolCallId }) => toolCallId === requested.toolCallId)).toMatchObject({
       state: 'output-available',
       output: { sent: 25, to: 'Ada' },
     })

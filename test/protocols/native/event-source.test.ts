@@ -18,15 +18,15 @@ interface Heard {
 /** Runs on the client's side: hears all events until the source gives up for good. */
 function listen({ url, types }: { url: string; types: string[] }): Promise<Heard[]> {
   return new Promise((resolve) => {
-    const heard: Heard[] = []
+    const received: Heard[] = []
     const source = new EventSource(url)
     for (const type of types) {
       source.addEventListener(type, ({ lastEventId, data }) =>
-        heard.push({ type, id: lastEventId, data: data as string }),
+        received.push({ type, id: lastEventId, data: data as string }),
       )
     }
     source.addEventListener('error', () => {
-      if (source.readyState === EventSource.CLOSED) resolve(heard)
+      if (source.readyState === EventSource.CLOSED) resolve(received)
     })
   })
 }
@@ -56,12 +56,12 @@ describe.each(Object.entries(clients))('the EventSource of %s', (_name, client) 
       if (how === 'replayed') await readLog(server, id)
       const relay = await startCuttingRelay(server.url, cuts)
 
-      const heard = await client.listen(relay, `/runs/${id}/events`)
+      const notified = await client.listen(relay, `/runs/${id}/events`)
 
       const log = await readLog(server, id)
-      expect(heard.map(frameOf).join('')).toBe(log.toString())
-      expect(eventsIn(log).length).toBe(heard.length)
-      const last = String(heard.length - 1)
+      expect(notified.map(frameOf).join('')).toBe(log.toString())
+      expect(eventsIn(log).length).toBe(notified.length)
+      const last = String(notified.length - 1)
       const cursors = cuts.reduce<(string | undefined)[]>(
         (known, cut) => [...known, after(known.at(-1), cut)],
         [undefined],

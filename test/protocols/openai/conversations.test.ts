@@ -108,8 +108,8 @@ describe('OpenAI: the conversations API', () => {
         { type: 'message', role: 'assistant', content: 'noted' },
       ],
     })
-    const { output_text: said } = await client.responses.create({ model, input: 'two', conversation: id })
-    expect(said).toBe('u(one) a(u(one)) u(more) a(noted) u(two)')
+    const { output_text: spoken } = await client.responses.create({ model, input: 'two', conversation: id })
+    expect(spoken).toBe('u(one) a(u(one)) u(more) a(noted) u(two)')
   })
 
   test('lists items page by page in both directions', async () => {
@@ -134,9 +134,9 @@ describe('OpenAI: the conversations API', () => {
     const { client } = await serve()
     const { id } = await client.conversations.create({ items: [{ type: 'message', role: 'user', content: 'zero' }] })
     const response = await client.responses.create({ model, input: 'one', conversation: id })
-    const said = response.output[0]!.id!
-    expect(await client.conversations.items.retrieve(said, { conversation_id: id })).toMatchObject({ id: said })
-    await expect(client.conversations.items.delete(said, { conversation_id: id })).rejects.toMatchObject({
+    const spoken = response.output[0]!.id!
+    expect(await client.conversations.items.retrieve(spoken, { conversation_id: id })).toMatchObject({ id: spoken })
+    await expect(client.conversations.items.delete(spoken, { conversation_id: id })).rejects.toMatchObject({
       status: 422,
     })
     const [added] = (await client.conversations.items.list(id, { order: 'asc' })).data

@@ -193,8 +193,8 @@ describe('POST /v1/responses/compact', () => {
   test('the stock client begins a new chain with a compacted conversation', async () => {
     const server = await serveOpenAi()
     const client = new OpenAI({ baseURL: server.base, apiKey: 'none' })
-    const asked = await client.responses.create({ model: 'forecaster', input: 'remember cobalt' })
-    const compacted = await client.responses.compact({ model: 'forecaster', previous_response_id: asked.id })
+    const requested = await client.responses.create({ model: 'forecaster', input: 'remember cobalt' })
+    const compacted = await client.responses.compact({ model: 'forecaster', previous_response_id: requested.id })
     expect(compacted).toMatchObject({ object: 'response.compaction', output: [{ type: 'compaction' }] })
     const input = [...(compacted.output as never[]), { role: 'user' as const, content: 'and now?' }]
     await client.responses.create({ model: 'forecaster', input })

@@ -99,8 +99,8 @@ describe('OpenAI: resuming', () => {
     const client = clientOf(server)
     const { id } = await client.responses.create({ model: 'lab', input: 'text 1' })
     for (const starting_after of [1000, -1]) {
-      const asked = client.responses.retrieve(id, { stream: true, starting_after })
-      await expect(asked).rejects.toMatchObject({ status: 400, param: 'starting_after' })
+      const requested = client.responses.retrieve(id, { stream: true, starting_after })
+      await expect(requested).rejects.toMatchObject({ status: 400, param: 'starting_after' })
     }
   })
 

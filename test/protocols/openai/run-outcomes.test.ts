@@ -38,8 +38,8 @@ describe('OpenAI: a crash is never reported as a normal stop (hermes #12422)', (
     const frames = framesIn(text) as Chunk[]
     const error = { message: 'boom', type: 'server_error', param: null, code: 'agent_failed' }
     expect(frames.at(-1)).toEqual({ error })
-    const told = frames.slice(0, -1).flatMap(({ choices }) => choices.map((choice) => choice.finish_reason))
-    expect(told).toEqual([null])
+    const reported = frames.slice(0, -1).flatMap(({ choices }) => choices.map((choice) => choice.finish_reason))
+    expect(reported).toEqual([null])
     expect(text).not.toContain('[DONE]')
     expect(text).not.toContain('usage')
   })
@@ -52,7 +52,7 @@ describe('OpenAI: a crash is never reported as a normal stop (hermes #12422)', (
       const { error } = streamed.at(-1) as Chunk
       const shown = {
         code: error!.code,
-        message: expect.stringContaining(said(error!.message)) as string,
+        message: expect.stringContaining(outputOf(error!.message)) as string,
         type: error!.type,
       }
       const whole = await raw(server, '/v1/chat/completions', chat(script))
@@ -147,8 +147,8 @@ describe('OpenAI: tool progress does not break strict clients or pollute the con
       const server = await serveOpenAi()
       const client = new OpenAI({ baseURL: server.base, apiKey: 'none', maxRetries: 0, defaultHeaders: headers })
       const stream = client.chat.completions.stream({ model: 'lab', messages: [{ role: 'user', content: script }] })
-      const told: unknown[] = []
-      stream.on('chunk', (chunk) => 'holdfast' in chunk && told.push(chunk.holdfast))
+      const reported: unknown[] = []
+      stream.on('chunk', (chunk) => 'holdfast' in chunk && reported.push(chunk.holdfast))
       const { message } = (await stream.finalChatCompletion()).choices[0]!
       expect(message.content).toMatch(/^\[0\] \w+ \[1\] \w+ $/)
       expect(message.tool_calls ?? []).toEqual([])
@@ -158,7 +158,7 @@ describe('OpenAI: tool progress does not break strict clients or pollute the con
       for await (const { type } of result.fullStream) parts.push(type)
       expect(parts).not.toContain('error')
       expect(parts).not.toContain('tool-call')
-      expect(told).toMatchObject(
+      expect(reported).toMatchObject(
         'holdfast-progress' in headers
           ? ['running', 'completed', 'running', 'failed'].map((status) => ({ tool: { status } }))
           : [],
@@ -197,10 +197,10 @@ test('OpenAI: concurrent and late subscribers all get every event (hermes #10326
 
 test('OpenAI: a stop ends as cancelled, and a second one changes nothing (hermes #84207, #84139)', async () => {
   const server = await serveOpenAi()
-  const asked = raw(server, '/v1/chat/completions', chat('text 2; hang', { stream: true }))
+  const requested = raw(server, '/v1/chat/completions', chat('text 2; hang', { stream: true }))
   const { id } = await untilRun(server, 4)
   await server.service.stop(localPrincipal, id, 'enough')
-  expect((framesIn((await asked).text).at(-1) as Chunk).error).toMatchObject({
+  expect((framesIn((await requested).text).at(-1) as Chunk).error).toMatchObject({
     code: 'cancelled',
     message: expect.stringContaining('enough') as string,
   })
@@ -271,6 +271,6 @@ test('OpenAI: a slow subscriber gets the end (hermes #61788)', async () => {
 })
 
 /** Without the ids that differ from run to run. */
-function said(message: string): string {
+function outputOf(message: string): string {
   return message.split(/run_|\(/)[0]!.trim()
 }

@@ -57,13 +57,13 @@ test('OpenAI: the arguments of a call are streamed in pieces, then complete, and
   const { text } = await raw(server, '/v1/responses', { model: 'lab', input: 'tool search', background: true })
   const { id } = JSON.parse(text) as { readonly id: string }
   const client = new OpenAI({ baseURL: server.base, apiKey: 'none', maxRetries: 0 })
-  const told: string[] = []
+  const reported: string[] = []
   for await (const event of await client.responses.retrieve(id, { stream: true })) {
-    if (event.type === 'response.output_item.added') told.push((event.item as { arguments: string }).arguments)
-    if (event.type === 'response.mcp_call_arguments.delta') told.push(event.delta)
-    if (event.type === 'response.mcp_call_arguments.done') told.push(event.arguments)
+    if (event.type === 'response.output_item.added') reported.push((event.item as { arguments: string }).arguments)
+    if (event.type === 'response.mcp_call_arguments.delta') reported.push(event.delta)
+    if (event.type === 'response.mcp_call_arguments.done') reported.push(event.arguments)
   }
-  const [begun, pieces, whole] = told
+  const [begun, pieces, whole] = reported
   expect(begun).toBe('')
   expect(JSON.parse(pieces!)).toMatchObject({})
   expect(whole).toBe(pieces)

@@ -146,17 +146,17 @@ export async function judge(folder: string, specimen: Specimen, flip: Flip): Pro
 }
 
 async function askAll(path: string, { known, contents }: Specimen): Promise<Verdict> {
-  const told: string[] = []
+  const reported: string[] = []
   const doctor = diagnosis(path)
-  const tell = (_fields: object, message: string): void => void told.push(message)
+  const tell = (_fields: object, message: string): void => void reported.push(message)
   const sorted: Sorted = { wrong: [], damaged: [], missing: [], older: [] }
-  const verdict = { ...sorted, told, doctor }
+  const verdict = { ...sorted, told: reported, doctor }
   try {
     const store = await openSqliteStore({ path, logger: { ...silentLogger, warn: tell, error: tell } })
     try {
       compare(contents, await contentsOf(store, known), verdict)
       const health = store.health()
-      told.push(...(health.ok ? (health.alarms ?? []) : [health.reason]))
+      reported.push(...(health.ok ? (health.alarms ?? []) : [health.reason]))
     } finally {
       await store.close()
     }

@@ -78,8 +78,10 @@ export const troubled: Component = team({
   model: scriptedModel({
     script({ turn, results }) {
       if (turn === 1) return Object.keys(troubles).map(delegate)
-      const told = results.map(({ failed, output }) => `${failed ? 'member failed' : 'member said'}: ${String(output)}`)
-      return JSON.stringify(told)
+      const reported = results.map(
+        ({ failed, output }) => `${failed ? 'member failed' : 'member said'}: ${String(output)}`,
+      )
+      return JSON.stringify(reported)
     },
   }),
 })

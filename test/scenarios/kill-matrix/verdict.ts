@@ -121,17 +121,17 @@ function sameStory(evidence: Evidence, whole: Evidence): string[] {
 
 /** The final state: each actor's text, the result of every step, tool and actor, and the outcome of the run. */
 function storyOf({ run, records }: Evidence): { readonly did: string }[] {
-  const said = new Map<string, string>()
+  const output = new Map<string, string>()
   const results: string[] = []
   for (const record of records) {
     const { type, data } = record
     const who = (record.actor?.run ?? run.run).replace(run.run, '')
     if (type === 'text.delta' && !isRetracted(record, records, 'output'))
-      said.set(who, `${said.get(who) ?? ''}${String(data['text'])}`)
+      output.set(who, `${output.get(who) ?? ''}${String(data['text'])}`)
     if (/^(?:step|tool|actor|run)\.(?:completed|failed)$/.test(type) && !isRetracted(record, records, 'ledger'))
       results.push([type, who, data['key'] ?? data['name'], toldOf(data, run.run)].join(' '))
   }
-  return [...[...said].map(([who, text]) => `${who} says ${text}`), ...results].map((did) => ({ did }))
+  return [...[...output].map(([who, text]) => `${who} says ${text}`), ...results].map((did) => ({ did }))
 }
 
 function toldOf(data: Recorded['data'], run: string): string {

@@ -1,4 +1,4 @@
-/** A store through many deaths of its process, with everything that takes data away or elsewhere going on meanwhile. */
+/** Kills the process of a store many times while retention, compaction, backup and vacuum run. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -112,12 +112,12 @@ export class UpkeepCampaign {
     const folder = mkdtempSync(join(this.#folder, 'look-'))
     const copy = join(folder, 'runs.db')
     for (const suffix of SUFFIXES) if (existsSync(path + suffix)) copyFileSync(path + suffix, copy + suffix)
-    const told: string[] = []
-    const tell = (_fields: object, message: string): void => void told.push(message)
+    const reported: string[] = []
+    const tell = (_fields: object, message: string): void => void reported.push(message)
     const store = await openSqliteStore({ path: copy, logger: { debug() {}, info() {}, warn: tell, error: tell } })
     try {
       this.counts.recordsCompared += await ledger.check(store)
-      if (told.length > 0) throw new Error(`the store warned: ${told.join('; ')}`)
+      if (reported.length > 0) throw new Error(`the store warned: ${reported.join('; ')}`)
     } finally {
       await store.close()
     }

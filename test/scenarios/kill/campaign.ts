@@ -45,7 +45,7 @@ const AIMED_EVERY = 4
 const LONG_SCRIPT: Script = { input: 'text 40 every 20', texts: 40 }
 /** The dead owner was on this machine, so no lease has to expire first. The rest is for a machine whose cores are busy. */
 const ORPHAN_MS = 30_000
-/** For all that is left, when nobody is killed any more. */
+/** Time limit for the remaining runs after the last kill. */
 const END_MS = 60_000
 
 export class Campaign {

@@ -43,8 +43,8 @@ export async function judge(target: Target, runs: readonly AcceptedRun[]): Promi
 /** The run as the server describes it is the run that its log describes (RUN-3). */
 function expectSameOutcome(described: RunShape, records: readonly Recorded[]): void {
   const last = records.at(-1)!
-  const told = `run.${described.status}`
-  if (told !== last.type)
+  const reported = `run.${described.status}`
+  if (reported !== last.type)
     throw new Error(`run ${described.id} is called ${described.status}, and its log ends with ${last.type}`)
   if (described.events !== records.length)
     throw new Error(`run ${described.id} claims ${described.events} events and has ${records.length}`)

@@ -26,11 +26,11 @@ const response = await fetch(`http://127.0.0.1:${port}/api/agents/runs`, {
   body: JSON.stringify({ component: 'echo', input: 'hi' }),
 })
 const text = await response.text()
-const said = /you said \w+/.exec(text)?.[0]
+const output = /you said \w+/.exec(text)?.[0]
 console.log(
   response.status,
   response.headers.get('location')?.replace(/run_.*/, 'ID'),
-  said,
+  output,
   text.includes('run.completed'),
 )
 await hf.close()

@@ -109,10 +109,10 @@ async function* perform(
   for await (const part of typeof output === 'string' ? [output] : output) {
     for (const chunk of chunksOf(part, `${number++}`, `call_${call.responses + 1}_${calls + 1}`)) {
       signal?.throwIfAborted()
-      const spoken = 'delta' in chunk ? countWords(chunk.delta) : 0
-      if (spoken > 0 && wordsPerSecond !== undefined && !isReplaying(signal))
-        await delay((spoken * 1000) / wordsPerSecond, signal)
-      words += spoken
+      const scripted = 'delta' in chunk ? countWords(chunk.delta) : 0
+      if (scripted > 0 && wordsPerSecond !== undefined && !isReplaying(signal))
+        await delay((scripted * 1000) / wordsPerSecond, signal)
+      words += scripted
       if (chunk.type === 'tool-call') calls++
       yield chunk
     }

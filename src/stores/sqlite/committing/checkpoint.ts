@@ -1,4 +1,4 @@
-/** Full WAL checkpoint, which requires that nobody reads an older snapshot. */
+/** Full WAL checkpoint, which requires that no reader has an older snapshot open. */
 import type { DatabaseSync } from 'node:sqlite'
 import { HoldfastError } from '../../../core/model/errors.ts'
 import { BUSY_TIMEOUT_MS } from '../file/database-file.ts'

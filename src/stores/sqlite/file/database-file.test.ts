@@ -207,7 +207,7 @@ const damages: Readonly<Record<string, readonly [damage: (path: string) => void,
   'is a folder': [replaceByFolder, /is a folder|is a directory|is not a file/],
 }
 
-describe.each(Object.entries(damages))('SQLite: a file that %s', (_name, [damage, said]) => {
+describe.each(Object.entries(damages))('SQLite: a file that %s', (_name, [damage, output]) => {
   const damaged = (): { folder: string; path: string } => {
     const folder = temporaryFolder()
     const path = join(folder, 'runs.db')
@@ -220,7 +220,7 @@ describe.each(Object.entries(damages))('SQLite: a file that %s', (_name, [damage
     const { folder, path } = damaged()
     const before = contents(folder)
     const refusal = refusalOf(() => openDatabase(path))
-    expect(refusal).toMatch(said)
+    expect(refusal).toMatch(output)
     expect(refusal).toContain(path)
     expect(contents(folder)).toEqual(before)
   })
@@ -228,7 +228,7 @@ describe.each(Object.entries(damages))('SQLite: a file that %s', (_name, [damage
   test('is refused by the store too, which releases it', async () => {
     const { folder, path } = damaged()
     const before = contents(folder)
-    await expect(openSqliteStore({ path })).rejects.toThrow(said)
+    await expect(openSqliteStore({ path })).rejects.toThrow(output)
     expect(contents(folder)).toEqual(before)
     lockFile(path).release()
   })

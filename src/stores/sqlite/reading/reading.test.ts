@@ -1,4 +1,4 @@
-/** The reading thread: whatever is in the file comes back as it was written, and a read in vain costs nobody else anything. */
+/** The reading thread: returns what was written, byte for byte; a read without a result delays no other read. */
 import { readFileSync } from 'node:fs'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { temporaryDatabase } from '../../../../test/support/temporary.ts'

@@ -1,4 +1,4 @@
-/** The order of turns is found without a look at the whole queue. */
+/** PostgreSQL finds the fair order of owners without scanning the whole queue. */
 import { expect, onTestFinished, test } from 'vitest'
 import pg from 'pg'
 import type { Store } from '../../src/core/ports/store.ts'
