@@ -169,7 +169,7 @@ export class A2aClient {
 
   /** Updates that follow from a message, each once and in order, across reconnects. */
   stream(message: OutgoingMessage, { signal, answered, endsAtAuth, ...rest }: A2aStreamOptions = {}): TaskStream {
-    // If the agent does not stream, the send returns at once and the task is polled.
+    // If the agent does not stream, the send returns immediately and the task is polled.
     return this.#follow({ request: requestOf(message, rest, true), answered, endsAtAuth }, signal)
   }
 

@@ -24,7 +24,7 @@ export interface HttpExchange {
 }
 
 /** Maximum size of a response, and of one stream event. */
-const ANSWER_CHARS_MAX = 16 * 1024 * 1024
+const RESPONSE_CHARS_MAX = 16 * 1024 * 1024
 /** Maximum excerpt of an error response. */
 const REFUSAL_CHARS_MAX = 500
 
@@ -77,7 +77,7 @@ export async function readText(response: Response, url: string, watchdog: Watchd
   let text = ''
   for await (const bytes of chunksOf(response, url, watchdog)) {
     text += decoder.decode(bytes, { stream: true })
-    if (text.length > ANSWER_CHARS_MAX) throw tooLarge(`an answer of more than ${ANSWER_CHARS_MAX} characters`)
+    if (text.length > RESPONSE_CHARS_MAX) throw tooLarge(`an answer of more than ${RESPONSE_CHARS_MAX} characters`)
   }
   return text + decoder.decode()
 }
@@ -85,7 +85,7 @@ export async function readText(response: Response, url: string, watchdog: Watchd
 /** Events of a stream until it ends. */
 export async function* eventsOf(response: Response, url: string, watchdog: Watchdog): AsyncGenerator<ParsedEvent> {
   try {
-    yield* eventsIn(chunksOf(response, url, watchdog), { maxChars: ANSWER_CHARS_MAX })
+    yield* eventsIn(chunksOf(response, url, watchdog), { maxChars: RESPONSE_CHARS_MAX })
   } catch (cause) {
     throw cause instanceof FrameTooLargeError ? tooLarge(cause.message) : cause
   }

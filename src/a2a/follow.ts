@@ -32,7 +32,7 @@ export type FollowStart = {
 
 /** A connection that lasted this long was good, even if it delivered nothing new. One without any data may be dead. */
 const STEADY_MS = 2000
-/** Consecutive streams that ended at once or delivered nothing new, before the task is polled instead. */
+/** Consecutive streams that ended immediately or delivered nothing new, before the task is polled instead. */
 const EMPTY_STREAMS_MAX = 3
 
 type FollowMethod = 'send' | 'subscribe' | 'poll'

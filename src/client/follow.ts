@@ -208,7 +208,7 @@ export class Connection {
     for (const event of events) if (this.#admit(event)) yield event
     if (this.#position.selection !== undefined && cursor > this.#position.cursor) this.#move(cursor)
     this.done = done
-    // Do not poll at once a server that ignores the wait.
+    // Do not poll a server again immediately if it ignores the wait.
     const rest = Math.min(waitMs, EMPTY_PAGE_MS) - (performance.now() - since)
     if (this.#position.cursor === before && !done && rest > 0) await sleep(rest, this.#options.signal)
   }

@@ -164,32 +164,32 @@ export class RunHandle {
   }
 
   get(options?: RequestOptions): Promise<RunInfo> {
-    return this.#ask('', {}, options)
+    return this.#request('', {}, options)
   }
 
   /** Requests a stop. Idempotent; a finished run is unchanged. */
   stop({ reason, waitMs, signal }: StopOptions = {}): Promise<RunInfo> {
-    return this.#ask('/stop', { method: 'POST', query: { wait: waitMs }, body: { reason } }, { signal })
+    return this.#request('/stop', { method: 'POST', query: { wait: waitMs }, body: { reason } }, { signal })
   }
 
   /** Answers a paused run's questions. Not retried once the server may have accepted it. */
   answer(answers: Answers, options?: RequestOptions): Promise<RunInfo> {
-    return this.#ask('/answers', { method: 'POST', body: answers, repeat: 'refused' }, options)
+    return this.#request('/answers', { method: 'POST', body: answers, repeat: 'refused' }, options)
   }
 
   /** Removes a run that has ended. Like `answer`, not repeated once it may have been done. */
   delete(options?: RequestOptions): Promise<void> {
-    return this.#ask('', REMOVAL, options)
+    return this.#request('', REMOVAL, options)
   }
 
   /** The ids of this run in each protocol, and one position translated to all of them. Default: the end of the log. */
   links({ protocol, position, signal }: LinksOptions = {}): Promise<RunLinks> {
-    return this.#ask('/links', { query: { protocol, position }, validate: hasLinks }, { signal })
+    return this.#request('/links', { query: { protocol, position }, validate: hasLinks }, { signal })
   }
 
   /** Creates a link that gives its holder access to this run only. Not retried once the server may have created it. */
   async share({ can, expiresInMs, signal }: ShareOptions = {}): Promise<ShareLink> {
-    const { path, ...share } = await this.#ask<ShareInfo & { path: string }>(
+    const { path, ...share } = await this.#request<ShareInfo & { path: string }>(
       '/shares',
       {
         method: 'POST',
@@ -204,13 +204,13 @@ export class RunHandle {
 
   /** The links of this run that have not expired, without their secrets. */
   async shares(options?: RequestOptions): Promise<readonly ShareInfo[]> {
-    const { shares } = await this.#ask<{ shares: ShareInfo[] }>('/shares', { validate: hasShares }, options)
+    const { shares } = await this.#request<{ shares: ShareInfo[] }>('/shares', { validate: hasShares }, options)
     return shares
   }
 
   /** Revokes a link. Its open connections are closed within two seconds. */
   revokeShare(share: string, options?: RequestOptions): Promise<void> {
-    return this.#ask(`/shares/${encodeURIComponent(share)}`, REMOVAL, options)
+    return this.#request(`/shares/${encodeURIComponent(share)}`, REMOVAL, options)
   }
 
   #open(kind: 'events' | 'text', options: EventsOptions): RunStream {
@@ -252,7 +252,7 @@ export class RunHandle {
   }
 
   /** Sends a request about this run. Default: a GET that returns the run. */
-  #ask<Body>(rest: string, request: Partial<Request>, { signal }: RequestOptions = {}): Promise<Body> {
+  #request<Body>(rest: string, request: Partial<Request>, { signal }: RequestOptions = {}): Promise<Body> {
     const path = `/runs/${encodeURIComponent(this.id)}${rest}`
     return this.#transport.json<Body>({ path, run: this.id, signal, validate: this.#isThis, ...request })
   }

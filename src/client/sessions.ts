@@ -87,16 +87,16 @@ export class Sessions {
   }
 
   get(session: string, options?: RequestOptions): Promise<SessionInfo> {
-    return this.#ask(session, {}, options)
+    return this.#request(session, {}, options)
   }
 
   rename(session: string, name: string, options?: RequestOptions): Promise<SessionInfo> {
-    return this.#ask(session, { method: 'PATCH', body: { name } }, options)
+    return this.#request(session, { method: 'PATCH', body: { name } }, options)
   }
 
   /** Removes a session with all its runs. Unfinished runs are stopped first. */
   delete(session: string, options?: RequestOptions): Promise<void> {
-    return this.#ask(session, REMOVAL, options)
+    return this.#request(session, REMOVAL, options)
   }
 
   /** Runs of one session, newest first. */
@@ -104,7 +104,7 @@ export class Sessions {
     return this.#listRuns({ ...filter, session }, options)
   }
 
-  #ask<Body>(session: string, request: Partial<Request>, { signal }: RequestOptions = {}): Promise<Body> {
+  #request<Body>(session: string, request: Partial<Request>, { signal }: RequestOptions = {}): Promise<Body> {
     const path = `${PATH}/${encodeURIComponent(session)}`
     return this.#transport.json<Body>({ path, signal, validate: ({ id }) => id === session, ...request })
   }

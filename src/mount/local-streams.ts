@@ -1,4 +1,4 @@
-/** Runs whose source is a stream in this process: they execute here at once, or fail. */
+/** Runs whose source is a stream in this process: they execute here immediately, or fail. */
 import type { RunHandle } from '../client/run.ts'
 import { RunFailure } from '../core/execution/run-failure.ts'
 import { defaultLimits } from '../core/model/limits.ts'
@@ -33,7 +33,7 @@ export function streamInstance(component: Component, store: NonNullable<Holdfast
   return holdfast({
     components: [component],
     store,
-    // A source cannot be moved, so a run executes here at once or not at all.
+    // A source cannot be moved, so a run executes here immediately or not at all.
     limits: { maxRunsPerPrincipal: defaultLimits.maxConcurrentRuns, maxQueuedRuns: 0 },
     retention: { runs: { components: { [component.id]: DAY_MS } } },
   })

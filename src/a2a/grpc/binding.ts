@@ -14,7 +14,7 @@ import { type Codecs, GRPC_PACKAGES, type GrpcPackages, loadGrpc } from './packa
 import { current, legacy, legacyNames, type ServiceText } from './schema.ts'
 import { Converter } from './shape.ts'
 
-const ANSWER_BYTES_MAX = 16 * 1024 * 1024
+const RESPONSE_BYTES_MAX = 16 * 1024 * 1024
 
 /** Upper limit for gRPC's own reconnect delay: the task follower decides when to call again. */
 const RECONNECT_MS_MAX = 1000
@@ -29,7 +29,7 @@ export async function openGrpcBinding(
   const { host, isSecure } = addressOf(spoken.url)
   const connect = (): Grpc.Client =>
     new grpc.Client(host, isSecure ? grpc.credentials.createSsl() : grpc.credentials.createInsecure(), {
-      'grpc.max_receive_message_length': ANSWER_BYTES_MAX,
+      'grpc.max_receive_message_length': RESPONSE_BYTES_MAX,
       'grpc.initial_reconnect_backoff_ms': RECONNECT_MS_MAX / 10,
       'grpc.max_reconnect_backoff_ms': RECONNECT_MS_MAX,
       // Otherwise a new client would get the broken connection of the old one.

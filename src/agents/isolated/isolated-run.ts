@@ -80,7 +80,7 @@ export class IsolatedRun implements Stream {
   }
 
   /**
-   * Sleeps while it waits for a slot, so that the idle timeout does not fire. During replay `sleep` returns at once, hence the
+   * Sleeps while it waits for a slot, so that the idle timeout does not fire. During replay `sleep` returns immediately, hence the
    * second delay.
    */
   async #takeSlot(): Promise<() => void> {

@@ -108,7 +108,7 @@ function inputOf(input: unknown): unknown {
   return isState ? input : { messages: [{ role: 'user', content: textOf(input) }] }
 }
 
-/** Keyed by interrupt id: several nodes may ask at once. */
+/** Keyed by interrupt id: several nodes may ask concurrently. */
 async function answersTo(interrupts: readonly Interrupt[], context: RunContext): Promise<Record<string, unknown>> {
   const answers = await Promise.all(interrupts.map(({ value }) => context.ask(questionOf(value))))
   return Object.fromEntries(interrupts.map(({ id }, position) => [id, answers[position]]))

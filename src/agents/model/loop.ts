@@ -3,7 +3,7 @@ import type { FlexibleSchema, LanguageModel, ModelMessage } from 'ai'
 import { type Emission, type RunContext, WorkError } from '../../core/ports/component.ts'
 import { type CallResults, makeCalls } from './tools/calls.ts'
 import { checkOutput, outputOf } from './output.ts'
-import { askModel, type ModelToolCall } from './request.ts'
+import { requestModel, type ModelToolCall } from './request.ts'
 import type { RetryPolicy } from './retry.ts'
 import type { Sdk } from './sdk.ts'
 import type { ModelSettings } from './settings.ts'
@@ -33,7 +33,7 @@ export async function* loop(context: RunContext, options: LoopOptions): AsyncGen
   const { sdk, toolbox, maxSteps, concurrency, settle } = options
   const messages = [...options.messages]
   for (let turn = 1; ; turn++) {
-    const response = await askModel(context, turn, { ...options, messages, tools: toolbox.declared }, options.retry)
+    const response = await requestModel(context, turn, { ...options, messages, tools: toolbox.declared }, options.retry)
     if (response.calls.length === 0) return await outputOf(options, response)
     if (turn >= maxSteps) throw endless(maxSteps, response.calls)
     const calls = response.calls.map((call) => cutShort(call, response.finish))

@@ -48,7 +48,7 @@ export interface ModelToolCall {
 }
 
 /** Sends a request, with retries. Each attempt is a stage: the output of a failed one is retracted. */
-export async function askModel(
+export async function requestModel(
   context: RunContext,
   turn: number,
   request: ModelRequest,

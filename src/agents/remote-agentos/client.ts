@@ -23,7 +23,7 @@ export interface RunIds {
   readonly session: string
 }
 
-/** Timeout of requests for the state of a run: a live server responds to them at once. */
+/** Timeout of requests for the state of a run: a live server responds to them immediately. */
 const REATTACH_TIMEOUT_MS = 5000
 
 export class AgentOsClient {

@@ -1,4 +1,4 @@
-/** Abortable delay inside an agent; an abort rejects at once with the signal's reason. */
+/** Abortable delay inside an agent; an abort rejects immediately with the signal's reason. */
 import { setImmediate as nextTick, setTimeout as timer } from 'node:timers/promises'
 
 /** 0 waits for one tick of the event loop. */

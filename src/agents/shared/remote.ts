@@ -52,7 +52,7 @@ export interface RemoteRequest {
 }
 
 /** Maximum size of a response, and of one stream event. */
-const ANSWER_CHARS_MAX = 16 * 1024 * 1024
+const RESPONSE_CHARS_MAX = 16 * 1024 * 1024
 /** Maximum excerpt of an error response. */
 const REFUSAL_CHARS_MAX = 500
 
@@ -118,7 +118,7 @@ async function readText(response: Response): Promise<string> {
   let text = ''
   for await (const chunk of response.body ?? []) {
     text += decoder.decode(chunk, { stream: true })
-    if (text.length > ANSWER_CHARS_MAX) throw tooLarge(`an answer of more than ${ANSWER_CHARS_MAX} characters`)
+    if (text.length > RESPONSE_CHARS_MAX) throw tooLarge(`an answer of more than ${RESPONSE_CHARS_MAX} characters`)
   }
   return text + decoder.decode()
 }
@@ -150,7 +150,7 @@ export async function* eventBatchesOf(
   const reader = new IdleReader(response.body.getReader(), idleTimeoutMs)
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
   let events: ParsedEvent[] = []
-  const parser = new EventParser({ event: (event) => void events.push(event) }, ANSWER_CHARS_MAX)
+  const parser = new EventParser({ event: (event) => void events.push(event) }, RESPONSE_CHARS_MAX)
   try {
     for (;;) {
       const piece = await reader.read()
@@ -242,7 +242,7 @@ export class RetryBudget {
     this.#failures = 0
   }
 
-  /** Resolves when the failed operation may be retried. Throws permanent failures at once. */
+  /** Resolves when the failed operation may be retried. Throws permanent failures immediately. */
   async wait(thrown: unknown): Promise<void> {
     this.#signal.throwIfAborted()
     if (!(thrown instanceof RemoteError)) throw thrown

@@ -10,7 +10,7 @@ import { Semaphore } from './semaphore.ts'
 export interface UpstreamPoolOptions {
   /** Base URLs of the replicas. */
   readonly urls: readonly string[]
-  /** Maximum runs that the upstream executes at once for this node. Default: no limit. */
+  /** Maximum runs that the upstream executes concurrently for this node. Default: no limit. */
   readonly concurrency?: number | undefined
   /** Maximum runs that wait for a slot; further starts are refused. Default: 1,000. */
   readonly maxQueue?: number | undefined

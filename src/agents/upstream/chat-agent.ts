@@ -63,7 +63,7 @@ async function* run(settings: Settings, input: unknown, context: RunContext): As
     throw new WorkError({ code: 'interrupted', message: 'the gateway was interrupted', retryable: true })
   let body = await chatBody(input, context, settings.sessionHeader !== undefined)
   for (let round = 1; round <= TOOL_ROUNDS_MAX; round++) {
-    const output = yield* streamAnswer(settings, body, context, round)
+    const output = yield* streamRound(settings, body, context, round)
     // A chat client executes the calls itself, and sends their results with its next request.
     if (output.calls.length === 0 || isForwarded(input)) return output.text === '' ? undefined : output.text
     body = { ...body, messages: [...body.messages, ...(await resultsOf(output, context))] }
@@ -88,7 +88,7 @@ async function resultsOf({ calls, text = '' }: ChatOutput, context: RunContext):
 }
 
 /** Streams one response. With `recovery: 'retry'`, a broken one is retracted and the request is sent again. */
-async function* streamAnswer(
+async function* streamRound(
   settings: Settings,
   body: ChatBody,
   context: RunContext,

@@ -53,7 +53,7 @@ export interface UpstreamOptions extends Pick<CommonDefinition, 'redact' | 'limi
    * before it responds. Default: none.
    */
   readonly replicas?: readonly string[]
-  /** Maximum runs that the upstream executes at once for this node. Default: no limit. */
+  /** Maximum runs that the upstream executes concurrently for this node. Default: no limit. */
   readonly concurrency?: number
   /** Maximum queued runs when `concurrency` is reached; further starts are refused. Default: 1,000. */
   readonly maxQueue?: number

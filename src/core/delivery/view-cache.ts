@@ -93,7 +93,7 @@ export class ViewCache {
     }
   }
 
-  /** Evicts the views of removed runs at once. */
+  /** Evicts the views of removed runs immediately. */
   drop(isRemoved: (run: Run) => boolean): void {
     for (const view of this.#charged.keys()) {
       if (!isRemoved(view.run)) continue

@@ -307,7 +307,7 @@ export class RunExecution {
     return failure === undefined ? event : { type: 'run.failed', data: { error: this.failureOf(failure) } }
   }
 
-  /** A refused write ends the execution at once: an idle agent would never notice it, and no node would recover the run. */
+  /** A refused write ends the execution immediately: an idle agent would never notice it, and no node would recover the run. */
   #loseWith(log: RunLog): void {
     log.onLost = (cause) => {
       if (this.output.log === log) this.lose(cause)

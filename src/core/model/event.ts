@@ -57,7 +57,7 @@ export interface Question {
 export interface Suspect {
   /** Consecutive interruptions without progress. */
   readonly interruptions: number
-  /** Maximum suspects that may execute at once, including this one. */
+  /** Maximum suspects that may execute concurrently, including this one. */
   readonly concurrency: number
 }
 

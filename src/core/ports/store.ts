@@ -94,7 +94,7 @@ export interface LogWriter {
   readonly pendingChars: number
   /**
    * Adds one record at `next`; `change` is the new run, if the record changes it. A terminal status closes the log.
-   * Throws `fenced` or `closed` if the refusal is known at once; otherwise `flush` reports it.
+   * Throws `fenced` or `closed` if the refusal is known immediately; otherwise `flush` reports it.
    */
   append(record: string, change?: Run): void
   /** Resolves when everything appended so far is durable, and rejects if any of it was refused or could not be written. */
@@ -142,7 +142,7 @@ export type HintListener = (hint: Hint) => void
 export interface StoreCapabilities {
   /** Survives the process. */
   readonly durable: boolean
-  /** Several processes may use it at once. */
+  /** Several processes may use it concurrently. */
   readonly shared: boolean
 }
 

@@ -1,6 +1,6 @@
 /**
  * Crash-loop containment (RUN-6). Every run that executed when its process died may have caused the crash. At most half of these
- * suspects execute at once. After each further crash the number is halved again, until a run that keeps killing its process executes
+ * suspects execute concurrently. After each further crash the number is halved again, until a run that keeps killing its process executes
  * alone and is identified. The others stay claimed and wait here.
  */
 import type { Clock } from '../ports/clock.ts'
@@ -12,7 +12,7 @@ import { startTimer } from '../runtime/timer.ts'
 export interface CrashGroup {
   /** Number of runs that may have executed when it was interrupted. */
   readonly among: number
-  /** Maximum suspects that may execute at once, including this run. */
+  /** Maximum suspects that may execute concurrently, including this run. */
   readonly concurrency: number
   /** `concurrency` if the log shows progress: the run then counts as interrupted for the first time. */
   readonly concurrencyAfterProgress: number

@@ -18,7 +18,7 @@ import { settleRun } from './settle-run.ts'
 import { type ExecutionStart, type LiveExecution, readOrigin, startExecution } from './start-execution.ts'
 
 export interface ClaimResult {
-  /** Absent if the run was ended at once. */
+  /** Absent if the run was ended immediately. */
   readonly live?: LiveExecution
   /** Set if the previous worker died or gave the run up: whether the run executes again or failed. */
   readonly takeover?: 'recovered' | 'failed'

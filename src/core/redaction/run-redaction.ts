@@ -15,7 +15,7 @@ const DELTAS: Partial<Record<EventType, { readonly text: string; readonly id: st
   'tool.drafted': { text: 'delta', id: 'call' },
 }
 
-/** Maximum streams of one run that are matched at once. Beyond it, the oldest is flushed. */
+/** Maximum streams of one run that are matched concurrently. Beyond it, the oldest is flushed. */
 const STREAMS_MAX = 256
 
 interface Stream {

@@ -1,5 +1,5 @@
 /**
- * Cooperative time slicing. An in-process store resolves at once, so long read loops would starve the event loop; they await
+ * Cooperative time slicing. An in-process store resolves immediately, so long read loops would starve the event loop; they await
  * `shareEventLoop` before each step. Executing runs does not use it: a claimed run that waited for a later tick could be overtaken
  * by runs that still start in this one.
  */

@@ -226,7 +226,7 @@ export class LocalExecutions {
     } catch (cause) {
       this.#suspects.ended(id)
       this.#freeSlot(id)
-      // A paused run waits for its next answer; any other would be claimed again at once.
+      // A paused run waits for its next answer; any other would be claimed again immediately.
       if (runAnswers !== undefined) await this.giveBack(claimed)
       else await this.#retries.add(claimed, cause)
       throw cause

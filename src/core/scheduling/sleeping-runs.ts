@@ -7,7 +7,7 @@
 export interface RunSlot {
   /** Releases the slot. Returns false if it was kept. */
   giveUp(): boolean
-  /** Takes a slot at once, whether or not one is free: the run is active. */
+  /** Takes a slot immediately, whether or not one is free: the run is active. */
   takeBack(): void
   /** Resolves when the run has a slot again. */
   regain(signal: AbortSignal): Promise<void>

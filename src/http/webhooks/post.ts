@@ -24,7 +24,7 @@ export class RedirectRefused extends Error {}
 const systemLookup = createLookup()
 
 /** Maximum bytes read of a response. */
-const ANSWER_BYTES_MAX = 64 * 1024
+const RESPONSE_BYTES_MAX = 64 * 1024
 
 interface Answer {
   readonly status: number
@@ -77,7 +77,7 @@ function request(
       let bytes = 0
       response.on('data', (chunk: Buffer) => {
         bytes += chunk.length
-        if (bytes > ANSWER_BYTES_MAX) return void response.destroy()
+        if (bytes > RESPONSE_BYTES_MAX) return void response.destroy()
         chunks.push(chunk)
       })
       // Errors in the body do not matter: the status has arrived.

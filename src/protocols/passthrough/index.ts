@@ -122,12 +122,12 @@ async function list(
 ): Promise<FetchedJson> {
   const path = 'sessions'
   let answer: FetchedJson | undefined
-  await service.pass(call.principal, { upstream: upstream.name, method: 'GET', path }, async (onAnswer) => {
+  await service.pass(call.principal, { upstream: upstream.name, method: 'GET', path }, async (onResponse) => {
     // No other header: one such as `if-none-match` is about the merged list.
     const { authorization } = call.request.headers
     const headers = requestHeaders({ authorization }, await upstream.headers?.())
     answer = await fetchJson(targetUrl(upstream.url, path, query), headers, call.signal)
-    onAnswer(answer.status)
+    onResponse(answer.status)
   })
   return answer!
 }
@@ -141,17 +141,17 @@ const RUNS: ReadonlyMap<string, RegExp> = new Map([
 function pass(service: Service, call: Call, upstream: PassedUpstream): Promise<void> {
   const { principal, params, request } = call
   const about = { upstream: upstream.name, method: request.method ?? '', path: params['path'] ?? '' }
-  return service.pass(principal, about, async (onAnswer) => {
+  return service.pass(principal, about, async (onResponse) => {
     requirePass(principal, upstream, request.method)
     const open = new OpenCall(call, service)
-    const noteAnswer = (status: number): void => {
-      onAnswer(status)
+    const noteResponse = (status: number): void => {
+      onResponse(status)
       // Only 401 tells that the credential was refused: a route may be public.
       if (upstream.headers === undefined && status === 401) service.credentialRefused(principal)
     }
     try {
       const { subscriberStallTimeoutMs: stallMs } = service.limits
-      await passThrough(call, open, upstream, { stallMs, onAnswer: noteAnswer })
+      await passThrough(call, open, upstream, { stallMs, onResponse: noteResponse })
     } finally {
       open.release()
     }
@@ -165,7 +165,7 @@ async function acceptSocket(service: Service, call: UpgradeCall, upstream: Passe
   const principal = await call.authenticate(bearer === undefined ? {} : { bearer })
   call.admit(principal)
   const path = params['path'] ?? ''
-  await service.pass(principal, { upstream: upstream.name, method: 'WEBSOCKET', path }, async (onAnswer) => {
+  await service.pass(principal, { upstream: upstream.name, method: 'WEBSOCKET', path }, async (onResponse) => {
     requirePass(principal, upstream, undefined)
     const { searchParams } = new URL(request.url ?? '', 'http://localhost')
     const url = targetUrl(upstream.url, path, searchParams)
@@ -174,7 +174,7 @@ async function acceptSocket(service: Service, call: UpgradeCall, upstream: Passe
     const open = new OpenCall({ principal, signal: gone.signal }, service)
     try {
       const target = { name: upstream.name, url, own: await upstream.headers?.() }
-      await passSocket(call, target, open.signal, onAnswer)
+      await passSocket(call, target, open.signal, onResponse)
     } catch (cause) {
       open.assertCurrent()
       throw cause

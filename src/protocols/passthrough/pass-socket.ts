@@ -20,13 +20,13 @@ export async function passSocket(
   { request, socket, head }: Pick<UpgradeCall, 'request' | 'socket' | 'head'>,
   { name, url, own }: SocketTarget,
   signal: AbortSignal,
-  onAnswer: (status: number) => void,
+  onResponse: (status: number) => void,
 ): Promise<void> {
   const idle = new IdleTimer()
   const ending = AbortSignal.any([signal, idle.signal])
   try {
     const { answer, far } = await openSocket(request, { name, url, own }, ending)
-    onAnswer(answer.statusCode!)
+    onResponse(answer.statusCode!)
     if (far === undefined) return refuse(socket, answer)
     socket.write(`HTTP/1.1 101 Switching Protocols\r\n${linesOf(handshakeOf(answer))}\r\n`)
     far.write(head)

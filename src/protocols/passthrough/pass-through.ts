@@ -22,14 +22,14 @@ export interface PassOptions {
   /** A client that reads nothing for this long is disconnected. */
   readonly stallMs: number
   /** Called with the status of the response. */
-  readonly onAnswer: (status: number) => void
+  readonly onResponse: (status: number) => void
 }
 
 export async function passThrough(
   call: Call,
   open: OpenCall,
   { name, ...upstream }: Passthrough & { readonly name: string },
-  { stallMs, onAnswer }: PassOptions,
+  { stallMs, onResponse }: PassOptions,
 ): Promise<void> {
   const { request, response } = call
   const url = targetUrl(upstream.url, call.params['path'] ?? '', call.query)
@@ -40,7 +40,7 @@ export async function passThrough(
     const headers = { ...requestHeaders(request.headers, await upstream.headers?.()), ...framing(request, body) }
     const answer = await send({ url, method: request.method, headers, body }, signal, name)
     const status = answer.statusCode!
-    onAnswer(status)
+    onResponse(status)
     response.writeHead(status, responseHeaders(answer.headers))
     const taken = new ResponseBackpressure(response, stallMs, signal)
     for await (const chunk of answer) {

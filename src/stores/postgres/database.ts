@@ -75,7 +75,7 @@ export class Database {
     this.#pool = new pg.default.Pool(config)
     // An idle connection broke. The pool drops it, and the next statement opens another.
     this.#pool.on('error', ignore)
-    // Attached at once: a connection that the server terminates in the packet that makes it ready fails before it is handed
+    // Attached immediately: a connection that the server terminates in the packet that makes it ready fails before it is handed
     // out.
     this.#pool.on('connect', (client) => client.on('error', ignore))
   }

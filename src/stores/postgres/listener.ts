@@ -16,7 +16,7 @@ const RETRY_MIN_MS = 50
 const RETRY_MAX_MS = 5000
 /** Keepalive query that detects a dead connection. */
 const ASK_EVERY_MS = 15_000
-const ANSWER_MS = 10_000
+const REPLY_TIMEOUT_MS = 10_000
 
 export class Listener {
   readonly #options: ListenerOptions
@@ -53,7 +53,7 @@ export class Listener {
   /** Resolves when the connection ends or the listener is closed. */
   async #listen(onListening: () => void): Promise<void> {
     const { pg, url, channel, onNotice } = this.#options
-    const client = new pg.default.Client({ ...connectionConfig(url), query_timeout: ANSWER_MS })
+    const client = new pg.default.Client({ ...connectionConfig(url), query_timeout: REPLY_TIMEOUT_MS })
     const over = new AbortController()
     const { signal } = over
     client.on('error', () => over.abort()) // may fire twice: for the server's message and for the broken socket

@@ -2,7 +2,7 @@
 export class KeyedMutex {
   readonly #last = new Map<string, Promise<void>>()
 
-  /** Runs `work` after all earlier work under the same key; at once if there is none. */
+  /** Runs `work` after all earlier work under the same key; immediately if there is none. */
   async do<Result>(key: string, work: () => Promise<Result>): Promise<Result> {
     const mine = this.#last.get(key)?.then(work) ?? work()
     const settled = mine.then(ignore, ignore)

@@ -13,7 +13,7 @@ import type { ReadingThreadHandle } from './reading/reading-thread-handle.ts'
 
 /** The parts of the store that documents need; both refuse if it is not open. */
 export interface DocumentAccess {
-  readonly ask: ReadingThreadHandle['ask']
+  readonly request: ReadingThreadHandle['request']
   /** Resolves when the command is durable. */
   readonly write: (command: DocumentCommand) => Promise<DocumentAnswer>
 }
@@ -28,7 +28,7 @@ export class SqliteDocuments implements Documents {
   }
 
   get(owner: string, collection: string, id: string): Promise<Document | undefined> {
-    return this.#access.ask('document', owner, collection, id)
+    return this.#access.request('document', owner, collection, id)
   }
 
   async put(draft: DocumentDraft, expected?: number): Promise<Document | undefined> {
@@ -52,6 +52,6 @@ export class SqliteDocuments implements Documents {
   }
 
   list(query: DocumentQuery): Promise<DocumentPage> {
-    return this.#access.ask('documents', query)
+    return this.#access.request('documents', query)
   }
 }

@@ -122,12 +122,12 @@ export class FileConnection {
   }
 
   /** Reads the file, in another thread. */
-  async ask<Name extends keyof Readings>(
+  async request<Name extends keyof Readings>(
     name: Name,
     ...args: Parameters<Readings[Name]>
   ): Promise<ReturnType<Readings[Name]>> {
     this.assertReadable()
-    const result = await this.#reads.ask(name, ...args)
+    const result = await this.#reads.request(name, ...args)
     this.assertReadable()
     return result
   }
@@ -198,7 +198,7 @@ export class FileConnection {
 
   async #openingOf(thread: CommittingThreadHandle): Promise<OpenResult> {
     try {
-      return await this.#reads.ask('opening')
+      return await this.#reads.request('opening')
     } catch (cause) {
       await thread.close()
       throw cause

@@ -50,11 +50,11 @@ export class SqliteStore implements Store {
   readonly documents: SqliteDocuments
   readonly transfer: StoreTransfer
   readonly usage: StoredUsage = {
-    of: (owner) => this.#connection.ask('usage', owner),
-    total: () => this.#connection.ask('usageTotal'),
-    largest: (limit) => this.#connection.ask('usageLargest', limit),
+    of: (owner) => this.#connection.request('usage', owner),
+    total: () => this.#connection.request('usageTotal'),
+    largest: (limit) => this.#connection.request('usageLargest', limit),
     finishedRuns: async (owner, limit, after) => {
-      const found = await this.#connection.ask('finishedRuns', owner, limit, after)
+      const found = await this.#connection.request('finishedRuns', owner, limit, after)
       return found.map(({ stored, bytes }) => ({ stored: this.#catalog.latest(stored), bytes }))
     },
   }
@@ -83,7 +83,7 @@ export class SqliteStore implements Store {
       this.#hintHeir(run.lane),
     )
     const documents: DocumentAccess = {
-      ask: (name, ...args) => this.#connection.ask(name, ...args),
+      request: (name, ...args) => this.#connection.request(name, ...args),
       write: async (command) => {
         this.#connection.assertHealthy()
         return this.#connection.commits.document(command)
@@ -211,7 +211,7 @@ export class SqliteStore implements Store {
   }
 
   size(): Promise<number> {
-    return this.#connection.ask('size')
+    return this.#connection.request('size')
   }
 
   async claim(id: string, worker: string, ttlMs: number, options: ClaimOptions = {}): Promise<StoredRun | undefined> {
@@ -294,7 +294,7 @@ export class SqliteStore implements Store {
   }
 
   async #transferable(limit: number, after: Position | undefined): Promise<readonly TransferredRun[]> {
-    const found = await this.#connection.ask('runsFollowing', limit, after)
+    const found = await this.#connection.request('runsFollowing', limit, after)
     return found.map(({ stored, idempotency }) => ({
       stored: this.#catalog.latest(stored),
       ...(idempotency !== undefined && { idempotency }),

@@ -28,7 +28,7 @@ export class SqliteTransfer implements StoreTransfer {
   }
 
   documents(limit: number, after?: DocumentName): Promise<readonly Document[]> {
-    return this.#access.documents.ask('documentsFollowing', limit, after)
+    return this.#access.documents.request('documentsFollowing', limit, after)
   }
 
   admit(kept: TransferredRun, record: string): Promise<void> {

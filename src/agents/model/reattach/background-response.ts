@@ -145,7 +145,7 @@ export class BackgroundResponse {
     }
   }
 
-  /** Records how it ends, and handles a stop at once: the run may be over before the caller notices. */
+  /** Records how it ends, and handles a stop immediately: the run may be over before the caller notices. */
   async *#watched(events: Events): Events {
     const { signal } = this.#context
     const stop = (): void => void this.abandon()

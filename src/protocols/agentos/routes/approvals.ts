@@ -129,7 +129,7 @@ async function getStatus(call: Call, os: AgentOs): Promise<void> {
   respondJson(call.response, 200, { approval_id: body['id'], status, run_id, resolved_at, resolved_by })
 }
 
-/** The run goes on at once; `/continue` without answers then responds with the rest of it. */
+/** The run continues immediately; `/continue` without answers then responds with the rest of it. */
 async function resolve(call: Call, os: AgentOs): Promise<void> {
   const body = ((await readJson(call.request, os.service.limits.maxBodyBytes)) ?? {}) as Fields
   const { status } = body

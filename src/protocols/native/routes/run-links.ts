@@ -43,7 +43,7 @@ async function serveLinks(
     resume: { url: cursor.index === START ? url : `${url}?after=${cursor.index}` },
   }
   const others: LinkShape[] = []
-  // Sequentially: each may read the whole log, and one request should not do so many times at once.
+  // Sequentially: each may read the whole log, and one request should not do many such reads concurrently.
   for (const each of opened) others.push(await linkAt(call, stored, each, cursor.index))
   const body: LinksShape = { run: run.id, cursor: cursor.index, exact: cursor.isExact, links: [native, ...others] }
   respondJson(call.response, 200, body)

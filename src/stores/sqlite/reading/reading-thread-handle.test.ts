@@ -21,16 +21,16 @@ const ANSWER: ReadingReply = [{ result: 'by the stand-in' }]
 
 test('SQLite: the committing thread serves reads until the reading thread has loaded its code', async () => {
   const thread = threadWith({ read: (_requests, answer) => setImmediate(answer, ANSWER), stall: () => undefined })
-  expect(await thread.ask('size')).toBe('by the stand-in')
-  await until('the thread reads', async () => (await thread.ask('size')) > 0)
+  expect(await thread.request('size')).toBe('by the stand-in')
+  await until('the thread reads', async () => (await thread.request('size')) > 0)
 })
 
 test('SQLite: reads that the committing thread has not served are served by the reading thread, once', async () => {
   const late: ((reply: ReadingReply) => void)[] = []
   const thread = threadWith({ read: (_requests, answer) => late.push(answer), stall: () => undefined })
-  const sizes = await Promise.all([thread.ask('size'), thread.ask('size')])
+  const sizes = await Promise.all([thread.request('size'), thread.request('size')])
   expect(sizes).toEqual([expect.any(Number), expect.any(Number)])
-  const next = thread.ask('run', 'run_1')
+  const next = thread.request('run', 'run_1')
   for (const answer of late) answer(ANSWER) // not taken for the answer to what was asked since
   expect(await next).toBeUndefined()
 })
@@ -39,18 +39,18 @@ test('SQLite: reads are refused while the committing thread stalls, and work onc
   const stall = 'the disk does nothing'
   let isStalled = false
   const thread = threadWith({ ...SILENT, stall: () => (isStalled ? stall : undefined) })
-  const pending = thread.ask('size')
+  const pending = thread.request('size')
   isStalled = true
   thread.standInStalled(stall)
   const refusal = { code: 'unavailable', internalMessage: `the store cannot be read: ${stall}` }
   await expect(pending).rejects.toMatchObject(refusal)
-  await expect(thread.ask('size')).rejects.toMatchObject(refusal)
-  await until('the thread reads', () => thread.ask('size').catch(() => false))
+  await expect(thread.request('size')).rejects.toMatchObject(refusal)
+  await until('the thread reads', () => thread.request('size').catch(() => false))
 })
 
 test('SQLite: a reading thread that is closed before it has loaded its code rejects its requests', async () => {
   const thread = threadWith(SILENT)
-  const pending = thread.ask('size')
+  const pending = thread.request('size')
   await new Promise(setImmediate) // now it starts
   const outcome = pending.catch((cause: { code: string }) => cause.code)
   await thread.close()

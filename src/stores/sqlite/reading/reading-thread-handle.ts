@@ -82,7 +82,7 @@ export class ReadingThreadHandle {
     return this.#isReady && this.#underWay.length > 0
   }
 
-  ask<Name extends keyof Readings>(
+  request<Name extends keyof Readings>(
     name: Name,
     ...args: Parameters<Readings[Name]>
   ): Promise<ReturnType<Readings[Name]>> {
@@ -115,10 +115,10 @@ export class ReadingThreadHandle {
 
   #send(): void {
     while (this.#waiting.length > 0 && this.#underWay.length < UNDER_WAY_MAX) {
-      const asked = this.#take(REQUESTS_PER_MESSAGE)
-      this.#underWay.push(asked)
-      if (this.#isReady) this.#post(asked)
-      else this.#standIn.read(requestsOf(asked), (reply) => this.#replyOfStandIn(asked, reply))
+      const requests = this.#take(REQUESTS_PER_MESSAGE)
+      this.#underWay.push(requests)
+      if (this.#isReady) this.#post(requests)
+      else this.#standIn.read(requestsOf(requests), (reply) => this.#replyOfStandIn(requests, reply))
       this.#start() // only now: its CPU time would delay the opening of the store
     }
   }
@@ -128,25 +128,25 @@ export class ReadingThreadHandle {
   }
 
   /** Shared memory is only passed to the thread itself: the stand-in may get a request for the same page. */
-  #post(asked: readonly PendingReading[]): void {
-    for (const one of asked) {
+  #post(requests: readonly PendingReading[]): void {
+    for (const one of requests) {
       if (one.name !== 'page') continue
       const request = one.args[0] as PageRequest
       const memory = this.#memory.take(request.maxBytes)
       if (memory !== undefined) one.into = memory
       else one.args = [{ ...request, maxBytes: Math.min(request.maxBytes, TRANSFERRED_BYTES_MAX) }]
     }
-    this.#worker!.postMessage(requestsOf(asked))
+    this.#worker!.postMessage(requestsOf(requests))
   }
 
   /** Sends requests again that the stand-in has not replied to: it may be waiting for a commit. */
   #ready(): void {
     this.#isReady = true
-    for (const asked of this.#underWay) this.#post(asked)
+    for (const requests of this.#underWay) this.#post(requests)
   }
 
-  #replyOfStandIn(asked: readonly PendingReading[], reply: ReadingReply): void {
-    if (!this.#isReady && this.#underWay[0] === asked) this.#reply(reply)
+  #replyOfStandIn(requests: readonly PendingReading[], reply: ReadingReply): void {
+    if (!this.#isReady && this.#underWay[0] === requests) this.#reply(reply)
   }
 
   get #stallNow(): string | undefined {
@@ -190,10 +190,10 @@ export class ReadingThreadHandle {
 
   #reply(reply: ReadingReply): void {
     this.#replies++
-    const asked = this.#underWay.shift()!
+    const requests = this.#underWay.shift()!
     this.#send() // before delivering this one, so that the thread works meanwhile
     for (const [place, reading] of reply.entries()) {
-      const { into, resolve, reject } = asked[place]!
+      const { into, resolve, reject } = requests[place]!
       const shared = 'shared' in reading ? reading.shared : undefined
       if (into !== undefined && shared === undefined) this.#memory.give(into) // the thread no longer uses it
       if ('fault' in reading) reject(errorOf(reading.fault))
@@ -208,13 +208,13 @@ export class ReadingThreadHandle {
 
   #rejectAll(reason: string): void {
     const cause = unreadableError(reason)
-    for (const asked of this.#underWay) for (const { reject } of asked) reject(cause)
+    for (const requests of this.#underWay) for (const { reject } of requests) reject(cause)
     for (const { reject } of this.#take(WAITING_MAX)) reject(cause)
   }
 }
 
-function requestsOf(asked: readonly PendingReading[]): ReadingRequest[] {
-  return asked.map(({ name, args, into }) => ({ name, args, ...(into !== undefined && { into }) }))
+function requestsOf(requests: readonly PendingReading[]): ReadingRequest[] {
+  return requests.map(({ name, args, into }) => ({ name, args, ...(into !== undefined && { into }) }))
 }
 
 function errorOf({ code, message, details }: ReadingFault): HoldfastError {

@@ -68,16 +68,16 @@ export class RunCatalog {
     this.#connection.assertReadable()
     const active = this.active.get(id)
     if (active !== undefined) return active.view()
-    const found = this.#quarantineIfDamaged(await this.#connection.ask('run', id))
+    const found = this.#quarantineIfDamaged(await this.#connection.request('run', id))
     return found && this.latest(found.stored)
   }
 
   async byKey(owner: string, key: string): Promise<KeyedRun | undefined> {
-    return this.creating(owner, key) ?? this.#toKeyedRun(await this.#connection.ask('runByKey', owner, key))
+    return this.creating(owner, key) ?? this.#toKeyedRun(await this.#connection.request('runByKey', owner, key))
   }
 
   async list(query: RunQuery): Promise<StoredRunPage> {
-    const found = await this.#connection.ask('runs', { ...query, limit: query.limit + 1 })
+    const found = await this.#connection.request('runs', { ...query, limit: query.limit + 1 })
     for (const run of found.runs) this.#quarantineIfDamaged(run)
     const page = found.runs.slice(0, query.limit)
     return {
@@ -103,7 +103,7 @@ export class RunCatalog {
   /** Reads a page from the file. */
   async #page(request: PageRequest): Promise<Slice | undefined> {
     const { id, after } = request
-    const { head, slice, found } = await this.#connection.ask('page', request)
+    const { head, slice, found } = await this.#connection.request('page', request)
     if (head === undefined) throw noRun(id)
     if (head.isNewlyLost) this.#quarantineForGood({ number: head.number, id, damage: head.damage! })
     assertPageIn(id, head, after)
@@ -116,7 +116,7 @@ export class RunCatalog {
 
   /** Finds the run that already has a new run's idempotency key. Throws if the new run's id exists. */
   async checkCreation({ id, owner }: Run, key: string | undefined): Promise<KeyedRun | undefined> {
-    const { isTaken, known } = await this.#connection.ask('checkCreation', id, owner, key)
+    const { isTaken, known } = await this.#connection.request('checkCreation', id, owner, key)
     if (isTaken || (known === undefined && this.active.get(id) !== undefined)) throw idInUse(id)
     return this.#toKeyedRun(known)
   }
@@ -134,7 +134,7 @@ export class RunCatalog {
   async load(id: string): Promise<ActiveRun | undefined> {
     const known = this.active.get(id)
     if (known !== undefined) return known
-    const found = await this.#connection.ask('run', id)
+    const found = await this.#connection.request('run', id)
     this.#connection.assertHealthy()
     if (found === undefined) return undefined
     const active = ActiveRun.loaded(found.number, this.#asFound(found.stored), found.idempotency)
