@@ -282,7 +282,7 @@ describe('config: an error has what happened, which value and what to do next', 
     [['--security-key', 'two words that are long'], /^--security-key: not a valid bearer token/],
     [['--tls-cert', 'a.pem'], /^--tls-cert needs --tls-key/],
     [['--tls-key', 'a.pem'], /^--tls-key needs --tls-cert/],
-    [['--security-key', 'fifteen-letters'], /^--security-key: it is shorter than 16 characters/],
+    [['--security-key', 'fifteen-letters'], /^--security-key: the shared key is shorter than 16 characters/],
     [['--max-runs', '-1'], /whole number from 0|needs a value/],
     [['--max-runs', '1.5'], /whole number/],
     [['--drain-timeout', '10'], /not a duration/],
@@ -513,7 +513,7 @@ describe('config: the table of options', () => {
     expect(help.match(/^ {2}--\S+/gm)).toEqual(Object.keys(table).map((name) => `  --${name}`))
   })
 
-  test('config: the option table equals the table of docs/config.md, row by row', async () => {
+  test('the option table equals the table of docs/config.md, row by row', async () => {
     const page = await readFile(new URL('../../../docs/config.md', import.meta.url), 'utf8')
     const lines = page.split('\n').filter((line) => line.startsWith('| `--'))
     const documented = lines.map((line) =>
