@@ -34,7 +34,7 @@ export function clientOn(connection: FaultyConnection, key: string | undefined, 
     fetch: connection.fetch,
     retries: 1000, // a visible page keeps retrying
     ...(key !== undefined && { key }),
-    ...(alone && { shareConnections: false as const }),
+    ...(alone && { shareConnections: false }),
   })
 }
 

@@ -56,12 +56,12 @@ const server = await createServer({
   store: createMemoryStore(),
   a2a: isCurrent
     ? {
-        ...(values.defaults ? { default: tckAgent.id } : tckOptions),
+        ...(values.defaults ? { defaultComponent: tckAgent.id } : tckOptions),
         push: values.push && { loopback: true },
         grpcPort,
       }
     : {
-        default: legacyTckAgent.id,
+        defaultComponent: legacyTckAgent.id,
         push: { loopback: true },
         grpcPort,
         // The kit expects an HTTP address and uses its host and port.

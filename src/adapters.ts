@@ -4,14 +4,10 @@
  * `holdfast`.
  */
 export { aiAgent, type AiAgentDefinition } from './agents/ai-agent/agent.ts'
-export type { AnyAgent as AiSdkAgent } from './agents/ai-agent/stream.ts'
+export type { AiSdkAgent } from './agents/ai-agent/stream.ts'
 export { langGraphAgent, type LangGraphAgentDefinition } from './agents/langgraph/agent.ts'
-export type { Graph as LangGraph, GraphState as LangGraphState } from './agents/langgraph/thread.ts'
-export {
-  type AnyAgent as OpenAiSdkAgent,
-  openAiAgent,
-  type OpenAiAgentDefinition,
-} from './agents/openai-agents/agent.ts'
+export type { LangGraph, LangGraphState } from './agents/langgraph/thread.ts'
+export { type OpenAiSdkAgent, openAiAgent, type OpenAiAgentDefinition } from './agents/openai-agents/agent.ts'
 export { processAgent, type ProcessAgentDefinition } from './agents/process/agent.ts'
 export { remoteA2aAgent, type RemoteA2aAgentDefinition } from './agents/remote-a2a/agent.ts'
 export { upstream } from './agents/upstream/upstream.ts'
@@ -23,4 +19,4 @@ export type { UpstreamOptions } from './agents/upstream/options.ts'
 export type { BreakerOptions } from './agents/shared/circuit-breaker.ts'
 export type { UpstreamSource } from './agents/upstream/source.ts'
 export { remoteAgentOs, type RemoteAgentOsDefinition } from './agents/remote-agentos/agent.ts'
-export type { RemoteKind as RemoteAgentOsKind } from './agents/remote-agentos/client.ts'
+export type { RemoteAgentOsKind } from './agents/remote-agentos/client.ts'

@@ -58,7 +58,7 @@ export {
   type StepContext,
   type StepFunction,
   type StepNode,
-  type StepOptions,
+  type WorkflowStepOptions,
   type StepQuestion,
   steps,
   type TypedStep,
@@ -89,8 +89,8 @@ export {
   type RecoveryPolicy,
   RejectedError,
   type RunContext,
-  type StepDetails,
-  type StepCallOptions,
+  type WorkDetails,
+  type ContextStepOptions,
   type ToolAttempt,
   type ToolCall,
   type UncertainPolicy,
@@ -163,8 +163,8 @@ export type { HoldfastOptions } from './mount/options.ts'
 export type { FetchHandler } from './http/fetch/index.ts'
 export { createServer, createWorker, openSqliteStore } from './server/lazy-entry-points.ts'
 export type { OpenSqliteOptions } from './stores/sqlite/index.ts'
-export type { PublicServer as HoldfastServer, ServerOptions } from './server/create-server.ts'
-export type { PublicWorker as HoldfastWorker, WorkerOptions } from './server/create-worker.ts'
+export type { HoldfastServer, ServerOptions } from './server/create-server.ts'
+export type { HoldfastWorker, WorkerOptions } from './server/create-worker.ts'
 export type { EngineOptions, StreamWebhooks } from './server/engine-options.ts'
 export type { ProtocolChoice, ProtocolName } from './server/protocols/protocol-paths.ts'
 export type { Authenticate } from './server/auth/host.ts'
@@ -184,7 +184,7 @@ export type { Logger } from './core/ports/logger.ts'
 export type { SecretBox } from './core/ports/secret-box.ts'
 export type { AgentCardOptions, A2aOptions, CardSigner, PushOptions } from './protocols/a2a/index.ts'
 export type { PushLimits } from './protocols/a2a/push/limits.ts'
-export type { ErrorTable as A2aErrorTable } from './protocols/a2a/wire/errors.ts'
+export type { A2aErrorTable } from './protocols/a2a/wire/errors.ts'
 export type { AgentCard, AgentExtension, AgentInterface, AgentSkill, CardSignature } from './protocols/a2a/wire/wire.ts'
 export type { Client, RunHandle, Runs } from './client/index.ts'
 export type { RetentionOverrides } from './server/retention/periods.ts'

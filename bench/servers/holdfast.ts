@@ -15,7 +15,7 @@ const slowUs = Number(process.env['HOLDFAST_BENCH_SLOW_US'] ?? 0)
 const component = agent<unknown>({ id: 'bench', run: (input) => slowed(produce(workIn(input), gate)) })
 const store = await openStore(configOptions.store.parse(address!))
 /** `reads`: it executes no runs, leaves those that are open as they are, and has room for the view of a very long one. */
-const limits = { drainTimeoutMs: 0, ...(mode === 'reads' && { maxConcurrentRuns: 0, maxViewBytes: 2 ** 30 }) }
+const limits = { drainTimeoutMs: 0, ...(mode === 'reads' && { maxConcurrentRuns: 0, maxViewCacheBytes: 2 ** 30 }) }
 const server = await createServer({ components: [component], store, limits })
 takeCommands(Number(new URL(server.url).port), gate, () => server.close())
 

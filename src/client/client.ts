@@ -10,11 +10,11 @@ import type { RequestOptions, Answers, ComponentInfo, RunFilter, RunInfo, RunPag
 /** Options of `createClient`. */
 export interface ClientOptions extends TransportOptions {
   /**
-   * Tabs of one browser share their connections to the same server. If `key` is a function or there are
-   * `headers`, set this to a name for their principal: only tabs with the same name share. `false`: every stream has its own connection.
-   * Default: tabs with the same `key` share.
+   * Tabs of one browser with the same `key` share their connections to the same server. If `key` is a function or there are `headers`,
+   * set this to a name for their principal: only tabs with the same name share. `false`: every stream has its own connection.
+   * Default: true.
    */
-  readonly shareConnections?: string | false
+  readonly shareConnections?: boolean | { readonly name: string }
 }
 
 /** Options of `runs.start`. */

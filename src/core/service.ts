@@ -129,8 +129,8 @@ export class Service {
   }
 
   /** True after `drain`: all runs have ended or were handed over. */
-  get closed(): boolean {
-    return this.#reader.closed
+  get isClosed(): boolean {
+    return this.#reader.isClosed
   }
 
   /** Logs that clients write. */

@@ -10,7 +10,7 @@ export interface ChatOptions {
   /** Owner of the chat. Default: the principal `local`, as for `runs`. */
   readonly principal?: Principal
   /** Tool parts: `tool-<name>` or `dynamic-tool`. Default: `dynamic`. */
-  readonly tools?: 'static' | 'dynamic'
+  readonly toolParts?: 'static' | 'dynamic'
 }
 
 /** Options of `chats.load`. */
@@ -40,13 +40,13 @@ export function chatsOf(server: ChatServer): Chats {
   const ask = async (
     chatId: string,
     what: 'stream' | 'stop' | 'messages',
-    { component = onlyOne(server.components()), principal = localPrincipal, tools }: ChatOptions,
+    { component = onlyOne(server.components()), principal = localPrincipal, toolParts }: ChatOptions,
     init: RequestInit = {},
   ): Promise<Response> => {
     const path = server.path.replace('{component}', encodeURIComponent(component))
     const url = new URL(`${server.url}${path}/${encodeURIComponent(chatId)}/${what}`)
     if (path === server.path) url.searchParams.set('component', component)
-    if (tools !== undefined) url.searchParams.set('tools', tools)
+    if (toolParts !== undefined) url.searchParams.set('tools', toolParts)
     const response = await server.fetchAs(principal, new Request(url, init))
     if (response.ok) return response
     const code = response.headers.get('holdfast-error') ?? 'internal'

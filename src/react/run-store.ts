@@ -2,7 +2,6 @@
 import {
   type Answers,
   type Client,
-  type ClientError,
   GapError,
   LogChangedError,
   type LoggedEvent,
@@ -10,25 +9,15 @@ import {
   type OnLogChanged,
   type OnProblem,
   RunView,
-  type RunViewState,
   type StartRequest,
 } from '../client/index.ts'
 import { EventBatches } from './event-batches.ts'
 import { asProblem, FollowingStore, type Problems } from './following-store.ts'
 import type { PersistedId } from './persisted-id.ts'
+import type { UseRunResult } from './use-run.ts'
 
-/** The run that `useRun` shows. */
-export interface RunStoreState extends Omit<RunViewState, 'status'> {
-  /** Id of the shown run, if there is one. */
-  readonly id: string | undefined
-  /** `idle`: no run. `starting`: requested. */
-  readonly status: RunViewState['status'] | 'idle' | 'starting'
-  /**
-   * Why the run cannot be started, followed, stopped or answered, or that its beginning was trimmed. The run's own failure is
-   * `error`. `problem.retrying` is true while the client retries; the problem disappears when the connection has recovered.
-   */
-  readonly problem: ClientError | undefined
-}
+/** The run that `useRun` shows: its result without the commands. */
+type RunStoreState = Omit<UseRunResult, 'start' | 'stop' | 'answer' | 'clear'>
 
 /**
  * Kinds of problems, most important first. `ended`: following has ended, or the start failed. `connection`: the connection failed and is

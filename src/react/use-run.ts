@@ -1,8 +1,8 @@
 /** `useRun`: starts, shows, stops and answers a run; a reload or another tab shows the same run. */
 import { useMemo, useSyncExternalStore } from 'react'
-import type { Answers, Client } from '../client/index.ts'
+import type { Answers, Client, ClientError, RunViewState } from '../client/index.ts'
 import { persistedId } from './persisted-id.ts'
-import { RunStore, type RunStoreState } from './run-store.ts'
+import { RunStore } from './run-store.ts'
 
 /** Options of `useRun`. */
 export interface UseRunOptions {
@@ -18,7 +18,16 @@ export interface UseRunOptions {
 }
 
 /** Result of `useRun`: the shown run, and its commands. */
-export interface RunState extends RunStoreState {
+export interface UseRunResult extends Omit<RunViewState, 'status'> {
+  /** Id of the shown run, if there is one. */
+  readonly id: string | undefined
+  /** `idle`: no run. `starting`: requested. */
+  readonly status: RunViewState['status'] | 'idle' | 'starting'
+  /**
+   * Why the run cannot be started, followed, stopped or answered, or that its beginning was trimmed. The run's own failure is
+   * `error`. `problem.retrying` is true while the client retries; the problem disappears when the connection has recovered.
+   */
+  readonly problem: ClientError | undefined
   readonly start: (input: unknown) => Promise<void>
   readonly stop: () => Promise<void>
   /** Answers the questions of a paused run: `{ answer }` if there is one, `{ answers }` by id for all of several. */
@@ -36,7 +45,7 @@ export interface RunState extends RunStoreState {
  * return <button onClick={() => run.start('Tell me a story.')}>{run.text || 'Start'}</button>
  * ```
  */
-export function useRun({ client, component, session, persist = 'url', name = 'run' }: UseRunOptions): RunState {
+export function useRun({ client, component, session, persist = 'url', name = 'run' }: UseRunOptions): UseRunResult {
   const store = useMemo(() => new RunStore(client, persistedId(persist, name)), [client, persist, name])
   const state = useSyncExternalStore(store.subscribe, store.state, store.initialState)
   const commands = useMemo(

@@ -17,7 +17,7 @@ export interface UseSessionOptions {
 }
 
 /** Result of `useSession`: the shown session, and its commands. */
-export interface SessionState extends SessionStoreState {
+export interface UseSessionResult extends SessionStoreState {
   /** Starts a run in the session, or in a new session if there is none. */
   readonly send: (input: unknown) => Promise<void>
   /** Stops all runs of the session that have not ended. */
@@ -37,7 +37,12 @@ export interface SessionState extends SessionStoreState {
  * return <Chat messages={session.messages} onSend={session.send} />
  * ```
  */
-export function useSession({ client, component, persist = 'url', name = 'session' }: UseSessionOptions): SessionState {
+export function useSession({
+  client,
+  component,
+  persist = 'url',
+  name = 'session',
+}: UseSessionOptions): UseSessionResult {
   const store = useMemo(() => new SessionStore(client, persistedId(persist, name)), [client, persist, name])
   const state = useSyncExternalStore(store.subscribe, store.state, store.initialState)
   const commands = useMemo(

@@ -43,7 +43,7 @@ const RULES: OptionRules<ServerOptions> = {
 }
 
 /** The public part of a server. */
-export interface PublicServer {
+export interface HoldfastServer {
   /** Address with the base path. */
   readonly url: string
   /** Replaces the served components. Runs in progress keep the component that they started with. */
@@ -53,7 +53,7 @@ export interface PublicServer {
 }
 
 /** A server with its service, for internal use. */
-export interface Server extends PublicServer {
+export interface Server extends HoldfastServer {
   readonly service: Service
 }
 

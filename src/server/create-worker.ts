@@ -43,13 +43,13 @@ const RULES: OptionRules<WorkerOptions> = {
 }
 
 /** The public part of a worker. */
-export interface PublicWorker {
+export interface HoldfastWorker {
   /** Drains: finishes or hands over running runs, and closes the store. */
   close(): Promise<void>
 }
 
 /** A worker with its service, for internal use. */
-export interface Worker extends PublicWorker {
+export interface Worker extends HoldfastWorker {
   readonly service: Service
 }
 

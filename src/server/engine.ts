@@ -111,7 +111,10 @@ export async function openEngine(options: EngineOptions, listener?: EngineListen
   }
   const pages = { authenticator, cors, allowedHosts: options.allowedHosts }
   const stallMs = limits.subscriberStallTimeoutMs
-  const logins = new AddressLimit({ maxPerAddress: limits.maxLoginsPerAddress, maxTotal: limits.maxLogins })
+  const logins = new AddressLimit({
+    maxPerAddress: limits.maxUnauthenticatedSocketsPerAddress,
+    maxTotal: limits.maxUnauthenticatedSockets,
+  })
   await sources.start()
   let own: Promise<Mounts> | undefined
   return {

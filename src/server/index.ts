@@ -1,7 +1,7 @@
 /** `holdfast/server`: a server or worker that opens its store from a configuration. Applications need only `holdfast`, which has `createServer` too. */
 export { createServer, createWorker } from './lazy-entry-points.ts'
-export type { PublicServer as HoldfastServer, ServerOptions } from './create-server.ts'
-export type { PublicWorker as HoldfastWorker, WorkerOptions } from './create-worker.ts'
+export type { HoldfastServer, ServerOptions } from './create-server.ts'
+export type { HoldfastWorker, WorkerOptions } from './create-worker.ts'
 export type { AuthOptions, JwtOptions } from './auth/index.ts'
 export type { NatsConfig } from './store/nats-address.ts'
 export { openStore } from './store/open-store.ts'

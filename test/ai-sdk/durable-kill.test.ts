@@ -10,8 +10,8 @@ import { until } from '../support/until.ts'
 /** `POST /api/chat` and `GET /api/chat/{id}/stream` of an application whose model never ends. Prints its address. */
 const APPLICATION = `import { createServer } from 'node:http'
 import { Readable } from 'node:stream'
-import { createDurableStreams } from 'holdfast/ai-sdk/server'
-const streams = createDurableStreams({ store: process.argv[2] })
+import { createDurableChats } from 'holdfast/ai-sdk/server'
+const streams = createDurableChats({ store: process.argv[2] })
 let count = -2
 const numbers = () => new ReadableStream({ async pull(controller) {
   await new Promise((resolve) => setTimeout(resolve, 2))

@@ -14,12 +14,12 @@ import { expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
 import { type ScriptedOutput, scriptedModel } from '../../src/agents/model/scripted/scripted.ts'
 import {
-  createDurableStreams,
+  createDurableChats,
   type DurableChat,
   type DurableInput,
-  type DurableStreams,
-  type DurableStreamsOptions,
-  durableStreamComponent,
+  type DurableChats,
+  type DurableChatsOptions,
+  durableChatComponent,
 } from '../../src/ai-sdk/server/index.ts'
 import { localPrincipal } from '../../src/core/model/principal.ts'
 import { holdfast } from '../../src/mount/holdfast.ts'
@@ -30,8 +30,8 @@ import { until } from '../support/until.ts'
 type Make = (body: DurableChat & { readonly messages: UIMessage[] }) => DurableInput | Promise<DurableInput>
 
 /** The routes of an application: `POST /api/chat` and `GET /api/chat/{id}/stream`. */
-function application(make: Make, options: DurableStreamsOptions = {}) {
-  const streams = createDurableStreams({
+function application(make: Make, options: DurableChatsOptions = {}) {
+  const streams = createDurableChats({
     ...(options.holdfast === undefined && { store: createMemoryStore() }),
     ...options,
   })
@@ -80,11 +80,11 @@ async function chunksOf(response: Response): Promise<UIMessageChunk[]> {
 }
 
 async function logOf(
-  options: DurableStreamsOptions,
+  options: DurableChatsOptions,
   make: Make,
   use: (app: ReturnType<typeof application>) => Promise<void>,
 ) {
-  const hf = holdfast({ components: [durableStreamComponent], store: createMemoryStore() })
+  const hf = holdfast({ components: [durableChatComponent], store: createMemoryStore() })
   onTestFinished(() => hf.close())
   const app = application(make, { ...options, holdfast: hf })
   await use(app)
@@ -111,7 +111,7 @@ test('durable: a chat gets what streamText says, and the log has its text, tools
       expect(shown.finished[0]).toMatchObject({ isError: false, finishReason: 'stop' })
     },
   )
-  expect(runs[0]).toMatchObject({ session: 'c1', status: 'completed', component: 'durable-stream' })
+  expect(runs[0]).toMatchObject({ session: 'c1', status: 'completed', component: 'durable-chat' })
   expect(events[0]!.data).toMatchObject({ input: 'add 1 to 1', upstream: 'ai-sdk' })
   const types = events.map(({ type }) => type)
   expect(types).toEqual(expect.arrayContaining(['upstream.received', 'tool.called', 'tool.completed', 'text.delta']))
@@ -269,7 +269,7 @@ test('durable: createUIMessageStream keeps its own data parts', async () => {
 })
 
 test('[SEC-1] durable: the chats of a principal do not exist for others', async () => {
-  const streams: DurableStreams = application(() => source().stream).streams
+  const streams: DurableChats = application(() => source().stream).streams
   const { stream, write, end } = source()
   write(...begin, say('secret'))
   end()
@@ -291,5 +291,5 @@ test('durable: a stream that is no UI message stream, and options that do not ex
   const response = await streams.durable(texts as never, { id: 'c1' })
   expect(await response.text()).toContain('must consist of UI message chunks')
   await expect(streams.durable(texts as never, {} as never)).rejects.toThrow('the id of the chat')
-  expect(() => createDurableStreams({ redis: 'x' } as never)).toThrow('unknown option redis')
+  expect(() => createDurableChats({ redis: 'x' } as never)).toThrow('unknown option redis')
 })

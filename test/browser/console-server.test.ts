@@ -60,7 +60,7 @@ describe.skipIf(!hasChromium)('console: the server page', { timeout: INSTALL_MS 
   })
 
   test('lists dead letters, and retries one', async () => {
-    const limits = { lookMs: 20, delayMs: 10, maxDelayMs: 50 }
+    const limits = { pollIntervalMs: 20, retryDelayMs: 10, maxRetryDelayMs: 50 }
     const server = await serveA2a({ a2a: { push: { loopback: true, limits } } })
     const receiver = await receive({ answer: (times) => (times === 1 ? 307 : 200), headers: { location: '/' } })
     const page = await openConsole(await openContext(), server.url, '/server')

@@ -2,13 +2,13 @@
 import { createElement as h, StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 import { createClient } from '../../src/client/index.ts'
-import { type RunState, useRun } from '../../src/react/index.ts'
+import { type UseRunResult, useRun } from '../../src/react/index.ts'
 
 const client = createClient()
 const persist = location.pathname.endsWith('/storage') ? 'localStorage' : 'url'
 
 function Shown() {
-  const run: RunState = useRun({ client, component: 'lab', persist })
+  const run: UseRunResult = useRun({ client, component: 'lab', persist })
   return h(
     'main',
     null,

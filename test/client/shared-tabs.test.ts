@@ -68,7 +68,7 @@ test('shared tabs: a run that waits for its retry does not delay other runs', as
     refused++
     return Promise.resolve(new Response('', { status: 503, headers: { 'retry-after': '300' } }))
   }
-  const client = tab({ url, fetch: busy, shareConnections: 'turns' })
+  const client = tab({ url, fetch: busy, shareConnections: { name: 'turns' } })
   const loops = await holdStreams(client, ids)
   const waiting = new AbortController()
   const slow = collect(
@@ -95,7 +95,7 @@ test('shared tabs: a page that never arrives delays other runs for less than the
     stalls++
     return new Promise(() => {}) // obeys no signal either
   }
-  const client = tab({ url, fetch: deaf, shareConnections: 'stall', idleTimeoutMs })
+  const client = tab({ url, fetch: deaf, shareConnections: { name: 'stall' }, idleTimeoutMs })
   const loops = await holdStreams(client, ids)
   const waiting = new AbortController()
   const slow = collect(client.runs.events(stalled, { signal: waiting.signal })).catch((cause: unknown) => cause)
@@ -122,7 +122,12 @@ test('shared tabs: without locks, as in a sandboxed frame, each stream has its o
 test('shared tabs: all readers of a tab restart when the log has changed', async () => {
   const server = await serveNative()
   const { id } = await startRun(server, 'text 3; ask "go?"; text 2')
-  const client = tab({ url: server.url, retryDelayMs: 1, shareConnections: 'changed', fetch: changingFetch() })
+  const client = tab({
+    url: server.url,
+    retryDelayMs: 1,
+    shareConnections: { name: 'changed' },
+    fetch: changingFetch(),
+  })
   const changes: number[] = []
   const readers = [0, 1].map(async (number) => {
     let seen: string[] = []
@@ -170,7 +175,7 @@ function changingFetch(): typeof fetch {
 test('shared tabs: a reader that waits for its retry takes events from the leading tab meanwhile', async () => {
   const server = await serveNative()
   const { id } = await startRun(server, 'text 3; ask "go?"; text 3')
-  const leading = tab({ url: server.url, shareConnections: 'told' })
+  const leading = tab({ url: server.url, shareConnections: { name: 'reported' } })
   let reported = 0
   const led = (async () => {
     for await (const event of leading.runs.events(id)) if (event.type === 'run.paused') reported++
@@ -182,7 +187,7 @@ test('shared tabs: a reader that waits for its retry takes events from the leadi
     pages++ === 0
       ? fetch(input, init)
       : Promise.resolve(new Response('', { status: 503, headers: { 'retry-after': '300' } }))
-  const following = tab({ url: server.url, shareConnections: 'told', fetch: once })
+  const following = tab({ url: server.url, shareConnections: { name: 'reported' }, fetch: once })
   const events = collect(following.runs.events(id))
   await until('its second page was refused', () => pages === 2)
   await answerRun(server, id, true)
@@ -205,7 +210,7 @@ test('shared tabs: a tab does not take the lead from itself', async () => {
     looks++
     return fetch(input, init)
   }
-  const client = tab({ url: server.url, fetch: busy, shareConnections: 'steal', idleTimeoutMs: 1000 })
+  const client = tab({ url: server.url, fetch: busy, shareConnections: { name: 'steal' }, idleTimeoutMs: 1000 })
   const waiting = new AbortController()
   const loops = held.map(({ id: run }) =>
     collect(client.runs.events(run, { signal: waiting.signal })).catch(() => undefined),
@@ -251,7 +256,9 @@ test('shared tabs: a tab that hears of the end after its leader has left opens n
   const paused: boolean[] = []
   const tabs = [0, 1, 2].map(async (number) => {
     const events = []
-    for await (const event of tab({ url: server.url, shareConnections: 'end', fetch: counted }).runs.events(id)) {
+    for await (const event of tab({ url: server.url, shareConnections: { name: 'end' }, fetch: counted }).runs.events(
+      id,
+    )) {
       events.push(event)
       if (event.type === 'run.paused') paused[number] = true
     }

@@ -48,7 +48,7 @@ const perPrincipal: readonly (readonly [string, string])[] = [
   ],
   [
     'WebSockets that have not authenticated',
-    `${count(limits.maxLoginsPerAddress)} per address, ${count(limits.maxLogins)} in all, ${limits.loginTimeoutMs / 1000} s each`,
+    `${count(limits.maxUnauthenticatedSocketsPerAddress)} per address, ${count(limits.maxUnauthenticatedSockets)} in all, ${limits.socketAuthTimeoutMs / 1000} s each`,
   ],
   ['connections', `${count(limits.maxConnectionsPerAddress)} per address, ${count(limits.maxConnections)} in all`],
   ['open streams', count(limits.maxStreamsPerPrincipal)],
@@ -61,7 +61,7 @@ const perPrincipal: readonly (readonly [string, string])[] = [
     'stored bytes of callers whose credential no upstream has accepted',
     `${size(NETWORK_BYTES_MAX)} per address, ${size(SITE_BYTES_MAX)} per IPv6 /48, ${size(TOTAL_BYTES_MAX)} in all`,
   ],
-  ['requests with a wrong credential', `${limits.maxLoginFailureBurst} at once`],
+  ['requests with a wrong credential', `${limits.maxAuthFailureBurst} at once`],
   ['stored bytes', orNone(limits.maxStoredBytesPerPrincipal)],
   ['documents', orNone(limits.maxDocumentsPerPrincipal)],
   ['webhooks', `${limits.maxWebhooksPerTask} per task, ${limits.maxWebhooksPerPrincipal} per principal`],
@@ -100,7 +100,9 @@ test('docs/operations.md: the request limits have the defaults of the code', () 
     `${count(maxNodes)}, ${count(maxMembers)}, ${maxDepth}`,
   )
   expect(values.get('one response that lists runs, tasks, items or sessions')).toBe(size(limits.maxResponseBytes))
-  expect(values.get('log of one run that is aggregated into one response')).toContain(size(limits.maxFoldBytes))
+  expect(values.get('log of one run that is aggregated into one response')).toContain(
+    size(limits.maxUnstreamedLogBytes),
+  )
   expect(values.get('connections of one address (IPv6: of one /64)')).toBe(
     `${count(limits.maxConnectionsPerAddress)} of ${count(limits.maxConnections)}`,
   )
@@ -117,6 +119,7 @@ function defaultText(name: string, value: number): string {
         [3_600_000, 'hour'],
         [60_000, 'minute'],
         [1000, 'second'],
+        [1, 'millisecond'],
       ]
     : name.includes('Bytes')
       ? [
@@ -129,15 +132,18 @@ function defaultText(name: string, value: number): string {
   return `Default: ${count(value / divisor)}${unit && ` ${unit}${plural}`}.`
 }
 
-test('limits: the comment of every limit, which editors show, names its default', () => {
-  const source = readFileSync(join(docs, '../src/core/model/limits.ts'), 'utf8')
+test.each([
+  ['src/core/model/limits.ts', limits],
+  ['src/protocols/a2a/push/limits.ts', push],
+])('limits: the comment of every limit in %s, which editors show, names its default', (file, defaults) => {
+  const source = readFileSync(join(docs, '..', file), 'utf8')
   const comments = new Map(
     [...source.matchAll(/\/\*\*((?:(?!\*\/)[^])*)\*\/\n {2}readonly (\w+): number/g)].map(([, text, name]) => [
       name,
       text,
     ]),
   )
-  const missing = Object.entries(limits).flatMap(([name, value]) => {
+  const missing = Object.entries(defaults).flatMap(([name, value]) => {
     const expected = defaultText(name, value)
     return comments.get(name)?.includes(expected) === true ? [] : [`${name}: ${expected}`]
   })

@@ -20,7 +20,7 @@ import { KEY, type Measured, type Ready, type ToProgram } from './messages.ts'
 /** Bounds that a fuzzer reaches in seconds; quotas that are there to stop one are off. */
 const limits: Partial<Limits> = {
   maxConcurrentRuns: 100_000,
-  maxLoginFailureBurst: 1_000_000,
+  maxAuthFailureBurst: 1_000_000,
   maxRequestsPerAddress: 0,
   maxWebhooksPerPrincipal: 1_000_000,
   maxWebhooksPerTask: 1_000_000,
@@ -29,7 +29,7 @@ const limits: Partial<Limits> = {
   heartbeatIntervalMs: 200,
   stopGraceMs: 50,
   drainTimeoutMs: 0,
-  loginTimeoutMs: 60_000,
+  socketAuthTimeoutMs: 60_000,
 }
 
 /** Errors that the server logged since it was last asked. */

@@ -61,7 +61,7 @@ describe('gateway, concurrency limit', () => {
   test('an upstream never works on more runs than allowed, the others wait, and health counts them', async () => {
     const { play, waiting, seen, next } = gated()
     const chat = await startChatServer({ m: play })
-    const server = await serve(chat.url, { concurrency: 2 })
+    const server = await serve(chat.url, { maxConcurrentRuns: 2 })
     const asked = Promise.all([1, 2, 3, 4, 5].map(() => ask(server)))
     for (let answered = 0; answered < 5; answered++) {
       const open = Math.min(2, 5 - answered)
@@ -77,7 +77,7 @@ describe('gateway, concurrency limit', () => {
   test('a start beyond the queue gets 429 with Retry-After, in the form of the protocol', async () => {
     const { play, waiting, next } = gated()
     const chat = await startChatServer({ m: play })
-    const server = await serve(chat.url, { concurrency: 1, maxQueue: 1 })
+    const server = await serve(chat.url, { maxConcurrentRuns: 1, maxQueuedRuns: 1 })
     const both = Promise.all([ask(server), ask(server)])
     await until('one runs and one waits', () => waiting.length === 1 && loadOf(server).queued === 1)
     const refused = await ask(server)
@@ -94,7 +94,7 @@ describe('gateway, concurrency limit', () => {
   test('a run that waits too long fails with upstream_overloaded, and is never sent', async () => {
     const { play, waiting, next } = gated()
     const chat = await startChatServer({ m: play })
-    const server = await serve(chat.url, { concurrency: 1, queueTimeoutMs: 200 })
+    const server = await serve(chat.url, { maxConcurrentRuns: 1, queueTimeoutMs: 200 })
     const first = ask(server)
     await until('one runs', () => waiting.length === 1)
     expect((await ask(server)).text).toContain('upstream_overloaded')
@@ -114,7 +114,7 @@ describe('gateway, concurrency limit', () => {
     const other = await serveInProcess({ store: createMemoryStore(), components: [asking] })
     const server = await serveInProcess({
       store: createMemoryStore(),
-      components: [upstream.agentos(other.url, { concurrency: 1 })],
+      components: [upstream.agentos(other.url, { maxConcurrentRuns: 1 })],
     })
     for (const session_id of ['one', 'two']) {
       const started = framesIn(
@@ -261,7 +261,7 @@ describe('gateway, circuit breaker', () => {
 
   test('opens after failures in a row: starts get 503 at once, and health says so', async () => {
     const chat = await startChatServer({ m: failing({ isBroken: true }) })
-    const server = await serve(chat.url, { breaker: { failures: 3, openMs: 3_600_000 } })
+    const server = await serve(chat.url, { breaker: { failureThreshold: 3, resetTimeoutMs: 3_600_000 } })
     for (let failure = 0; failure < 3; failure++) expect((await ask(server)).text).toContain('upstream_http_error')
     const { status, text, response } = await ask(server)
     expect(status).toBe(503)
@@ -277,7 +277,7 @@ describe('gateway, circuit breaker', () => {
   test('is closed by a request that succeeds after its time', async () => {
     const state = { isBroken: true }
     const chat = await startChatServer({ m: failing(state) })
-    const server = await serve(chat.url, { breaker: { failures: 1, openMs: 100 } })
+    const server = await serve(chat.url, { breaker: { failureThreshold: 1, resetTimeoutMs: 100 } })
     await ask(server)
     state.isBroken = false
     await until('the circuit lets a probe through', async () => (await ask(server)).status === 200)
@@ -286,7 +286,7 @@ describe('gateway, circuit breaker', () => {
 
   test('refusals of a request do not open it', async () => {
     const chat = await startChatServer({ m: (response) => void response.writeHead(400).end('bad') })
-    const server = await serve(chat.url, { breaker: { failures: 1 } })
+    const server = await serve(chat.url, { breaker: { failureThreshold: 1 } })
     for (let refusal = 0; refusal < 3; refusal++) await ask(server)
     expect(chat.bodies).toHaveLength(3)
     expect(loadOf(server).circuit).toBe('closed')
@@ -295,6 +295,6 @@ describe('gateway, circuit breaker', () => {
 
 test('gateway: options of an upstream that do not exist or do not fit are named', () => {
   expect(() => upstream.openai('http://x/v1', { concurency: 3 } as never)).toThrow('did you mean concurrency?')
-  expect(() => upstream.agentos('http://x', { concurrency: 0 })).toThrow('concurrency must be a positive integer')
+  expect(() => upstream.agentos('http://x', { maxConcurrentRuns: 0 })).toThrow('concurrency must be a positive integer')
   expect(() => upstream.a2a('http://x', { replicas: ['ftp://x'] })).toThrow('an http(s) address')
 })

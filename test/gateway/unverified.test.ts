@@ -108,7 +108,7 @@ test.each<[string, (server: Server, key: string) => Promise<unknown>]>([
 ])(
   '[SEC-2] gateway, --auth passthrough: a credential that an upstream refuses for %s is a wrong guess of its address',
   async (_name, guess) => {
-    const server = await serve({ maxLoginFailureBurst: 2 })
+    const server = await serve({ maxAuthFailureBurst: 2 })
     expect(await chat(server, 'good')).toBe(200)
     for (const key of ['wrong-1', 'wrong-2']) await guess(server, key)
     await until('the guesses are counted', async () => (await ask(server, 'wrong-3', '/runs')) === 429)

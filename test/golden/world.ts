@@ -46,7 +46,7 @@ export class GoldenWorld {
       clock,
       ids: { run: () => this.#nextRun, session: () => `ses_${this.#nextRun}`, unique: () => 'unique' },
       // Replays send the same message again.
-      a2a: { idempotent: true, agents: { parrot: { answersDirectly: true } } },
+      a2a: { deduplicateMessages: 'always', agents: { parrot: { answersDirectly: true } } },
       limits: { maxConcurrentRuns: 0, drainTimeoutMs: 0 },
     })
   }

@@ -30,7 +30,7 @@ beforeEach(async () => {
       },
     }),
     components: [agent({ id: 'chatter', async *run() {} })],
-    limits: { maxResponseBytes: 8000, maxFoldBytes: 100_000 },
+    limits: { maxResponseBytes: 8000, maxUnstreamedLogBytes: 100_000 },
   })
 })
 

@@ -78,7 +78,7 @@ test('an exception of the server is reported as an id only in every protocol, an
   const server = await serveA2a({
     store,
     logger: { ...silentLogger, warn: note, error: note },
-    a2a: { default: 'lab', grpcPort },
+    a2a: { defaultComponent: 'lab', grpcPort },
   })
   const messages = [{ id: 'm', role: 'user', content: 'text 1' }]
   const requests: readonly (readonly [string, string, string, object?])[] = [

@@ -172,7 +172,7 @@ describe('[SUB-1] streams: a client that stops reading', () => {
   }
 
   test('of a chat takes bounded memory', async () => {
-    const { anna } = await serve({ subscriberStallTimeoutMs: 600_000, maxViewBytes: 1_000_000 })
+    const { anna } = await serve({ subscriberStallTimeoutMs: 600_000, maxViewCacheBytes: 1_000_000 })
     const empty = await heldMegabytes()
     await untilFinished(anna, (await startRun(anna, '', { component: 'wordy' })).id)
     const ofRun = (await heldMegabytes()) - empty

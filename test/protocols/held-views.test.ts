@@ -141,7 +141,7 @@ test.each(Object.entries(sockets))(
     for (const id of runs) await addRun(store, id, 'anna')
     const grpcPort = await freePort()
     const limits = { maxHeldViewBytes: 3.5 * (await heldBytesOf(store, 'run_a1')) }
-    const { url } = await serveNative({ store, auth: { keys }, limits, a2a: { default: 'lab', grpcPort } })
+    const { url } = await serveNative({ store, auth: { keys }, limits, a2a: { defaultComponent: 'lab', grpcPort } })
     const reported = await follow({ url, grpc: `127.0.0.1:${grpcPort}`, key }, runs)
     await until('a stream is ended', () => reported().some((text) => TOO_MUCH.test(text)))
     expect(reported().filter((text) => TOO_MUCH.test(text))).toHaveLength(1)

@@ -36,12 +36,12 @@ async function serve() {
       throw credentialRefused()
     },
   }
-  const limits = { maxLoginFailureBurst: ALLOWED }
+  const limits = { maxAuthFailureBurst: ALLOWED }
   const server = await serveA2a({
     auth: authenticator,
     limits,
     clock: stillClock,
-    a2a: { default: 'lab', grpcPort: 0 },
+    a2a: { defaultComponent: 'lab', grpcPort: 0 },
   })
   const grpc = new Peer(await grpcAddress(server))
 
@@ -99,7 +99,7 @@ test('[SEC-2] wrong cookies of a host application shown by parallel WebSocket up
     verified.push(cookie)
     return cookie === 'right' ? { id: 'anna' } : null
   }
-  const limits = { maxLoginFailureBurst: ALLOWED }
+  const limits = { maxAuthFailureBurst: ALLOWED }
   const server = await serveA2a({ auth: hostAuthenticator(authenticate), limits, clock: stillClock })
   const upgrade = (cookie?: string): Promise<number> => {
     const headers = cookie === undefined ? {} : { cookie }

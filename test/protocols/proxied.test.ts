@@ -66,7 +66,7 @@ test('audit log and throttling of wrong credentials use the client’s address b
     audit: (entry) => entries.push(entry),
     trustProxy: ['loopback'],
     clock: stillClock,
-    limits: { maxLoginFailureBurst: 2 },
+    limits: { maxAuthFailureBurst: 2 },
     a2a: { grpcPort },
   })
   const ask = async (client: string): Promise<number> =>

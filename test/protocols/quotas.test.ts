@@ -77,7 +77,7 @@ test('[SEC-2] requests beyond the rate of a principal are rejected, and those of
 })
 
 test('[SEC-2] wrong credentials are throttled by address, and credentials known to be right there are not', async () => {
-  const { anna, bert, ask } = await serveTwo({ maxLoginFailureBurst: 3 })
+  const { anna, bert, ask } = await serveTwo({ maxAuthFailureBurst: 3 })
   expect((await ask(anna, '/runs')).status).toBe(200)
   for (let count = 0; count < 3; count++) expect((await ask(`hf_wrong${count}`, '/runs')).status).toBe(401)
   const refused = await ask('hf_wrong', '/runs')
@@ -109,7 +109,7 @@ test('[SEC-2] gRPC calls and WebSockets are counted by address before authentica
     auth: { keys: path },
     clock: stillClock,
     limits: { maxRequestsPerAddress: 0.01, maxRequestBurstPerAddress: 1 },
-    a2a: { default: 'lab', grpcPort },
+    a2a: { defaultComponent: 'lab', grpcPort },
   })
   const peer = new Peer(`127.0.0.1:${grpcPort}`)
   const list = (key: string): Promise<unknown> => peer.call('ListTasks', {}, { authorization: `Bearer ${key}` })
@@ -141,7 +141,7 @@ test('[SEC-2] gRPC calls count as requests of their principal, and beyond its ra
     auth: { keys: path },
     clock: stillClock,
     limits: { maxRequestsPerSecond: 1, maxRequestBurst: 3 },
-    a2a: { default: 'lab', grpcPort },
+    a2a: { defaultComponent: 'lab', grpcPort },
   })
   const peer = new Peer(`127.0.0.1:${grpcPort}`)
   const list = (key: string | undefined): Promise<unknown> =>
@@ -160,8 +160,8 @@ test('[SEC-2] gRPC calls with wrong credentials are throttled by address', async
   await serveA2a({
     auth: { keys: path },
     clock: stillClock,
-    limits: { maxLoginFailureBurst: 2 },
-    a2a: { default: 'lab', grpcPort },
+    limits: { maxAuthFailureBurst: 2 },
+    a2a: { defaultComponent: 'lab', grpcPort },
   })
   const peer = new Peer(`127.0.0.1:${grpcPort}`)
   const codes: number[] = []
@@ -173,7 +173,7 @@ test('[SEC-2] gRPC calls with wrong credentials are throttled by address', async
 })
 
 test('[SEC-2] WebSocket logins with wrong credentials are throttled by address, and a known credential is not', async () => {
-  const { anna, bert, ask, url } = await serveTwo({ maxLoginFailureBurst: 3 })
+  const { anna, bert, ask, url } = await serveTwo({ maxAuthFailureBurst: 3 })
   const refused = { event: 'error', error_type: 'rate_limited', retry_after: expect.any(Number) as number }
   const wrong = { event: 'auth_error', error_type: 'unauthenticated' }
   expect(await login(url, [anna])).toMatchObject([{ event: 'authenticated' }])
@@ -187,7 +187,7 @@ test('[SEC-2] WebSocket logins with wrong credentials are throttled by address, 
 })
 
 test('[SEC-2] a WebSocket is closed after a few logins, also when they are throttled', async () => {
-  const { ask, url } = await serveTwo({ maxLoginFailureBurst: 1 })
+  const { ask, url } = await serveTwo({ maxAuthFailureBurst: 1 })
   expect((await ask('hf_wrong', '/runs')).status).toBe(401)
   const answers = await login(
     url,

@@ -20,7 +20,7 @@ async function serve(limits: Partial<Limits>): Promise<Served> {
     auth: { keys: path },
     clock: stillClock,
     limits,
-    a2a: { default: 'lab', grpcPort },
+    a2a: { defaultComponent: 'lab', grpcPort },
   })
   return { url: server.url, grpc: `127.0.0.1:${grpcPort}`, key: key! }
 }
@@ -204,7 +204,7 @@ const byHttp = Object.keys(ways).filter((way) => way !== 'AgentOS WebSocket')
 
 describe.each<[string, Partial<Limits>]>([
   ['an address sends too many requests', { maxRequestsPerAddress: 0.01, maxRequestBurstPerAddress: 1 }],
-  ['an address shows too many wrong credentials', { maxLoginFailureBurst: 1 }],
+  ['an address shows too many wrong credentials', { maxAuthFailureBurst: 1 }],
 ])('[SEC-2] %s', (_kind, limits) => {
   test.each(byHttp)('the rejection has the format of %s', async (way) => {
     const served = await serve(limits)

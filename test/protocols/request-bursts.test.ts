@@ -70,7 +70,7 @@ test('[SEC-2] a burst of WebSocket upgrades takes several ticks of the event loo
 })
 
 test('[SEC-2] a burst of gRPC calls on one connection takes several ticks of the event loop', async () => {
-  const server = await serveA2a({ auth: busy('keys'), a2a: { default: 'lab', grpcPort: 0 } })
+  const server = await serveA2a({ auth: busy('keys'), a2a: { defaultComponent: 'lab', grpcPort: 0 } })
   const session = connectHttp2(`http://${await grpcAddress(server)}`)
   onTestFinished(() => session.destroy())
   await once(session, 'remoteSettings')

@@ -53,7 +53,7 @@ async function serveBroken(): Promise<Broken> {
   }
   const grpcPort = await freePort()
   const logger = { ...silentLogger, warn: note, error: note }
-  const server = await serveA2a({ store, logger, a2a: { default: 'lab', grpcPort } })
+  const server = await serveA2a({ store, logger, a2a: { defaultComponent: 'lab', grpcPort } })
   isGone = true
   return { server, peer: new Peer(`127.0.0.1:${grpcPort}`), logged: () => lines.join('\n') }
 }

@@ -140,7 +140,7 @@ test('audit: a gRPC stream and a WebSocket subscription are logged as reads', as
   const server = await serveA2a({
     auth: { keys },
     audit: (entry) => entries.push(entry),
-    a2a: { default: 'lab', grpcPort },
+    a2a: { defaultComponent: 'lab', grpcPort },
   })
   const reads = (): string[] => entries.filter(({ action }) => action === 'read').map(({ run }) => run!)
   const { id } = await startRun({ url: server.url, token }, 'text 1')

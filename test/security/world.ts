@@ -19,7 +19,7 @@ import { temporaryFolder } from '../support/temporary.ts'
 /** A walk is what quotas are there to stop. */
 const PATIENT: Partial<Limits> = {
   maxConcurrentRuns: 100_000,
-  maxLoginFailureBurst: 1_000_000,
+  maxAuthFailureBurst: 1_000_000,
   maxRequestsPerSecond: 1_000_000,
   maxRequestBurst: 1_000_000,
   maxRequestsPerAddress: 1_000_000,

@@ -76,7 +76,7 @@ describe.each(Object.entries(logs))('the memory of a view of %s', (_, events) =>
 test('[SUB-1] AI SDK: views of many long answers take no more memory than the cache may', async () => {
   const runs = Array.from({ length: 4 }, (_, count) => `run_${count}`)
   const store = await storeOf(runs, () => answer(12_000, 'word '))
-  const views = new ViewCache(store, { ...defaultLimits, maxViewBytes: 2 * MB })
+  const views = new ViewCache(store, { ...defaultLimits, maxViewCacheBytes: 2 * MB })
   const kind = testedKinds.find(({ name }) => name.startsWith('ai-sdk'))!
   const before = await heldMegabytes()
   const opened: unknown[] = []

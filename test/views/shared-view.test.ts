@@ -202,7 +202,7 @@ test('[SUB-1] [LOG-5] 1,000 subscribers that join and leave at random get their 
     const clock = createFakeClock()
     const store = createMemoryStore({ clock })
     // A few views of this log fit, not all of them.
-    const limits = limitsWith({ maxViewBytes: 400_000 })
+    const limits = limitsWith({ maxViewCacheBytes: 400_000 })
     const views = new ViewCache(store, limits)
     const registry = new SubscriptionRegistry(store, limits, clock)
     const writer = await writerOn(store, clock)
@@ -215,7 +215,7 @@ test('[SUB-1] [LOG-5] 1,000 subscribers that join and leave at random get their 
       while (subscribers.length < (SUBSCRIBERS * writer.writer.next) / LIVE_EVENTS && !stored.run.finishedAt)
         subscribers.push(await Subscriber.join(views, registry, stored, random))
       for (const subscriber of subscribers) subscriber.act(random)
-      expect(views.bytes).toBeLessThanOrEqual(limits.maxViewBytes)
+      expect(views.bytes).toBeLessThanOrEqual(limits.maxViewCacheBytes)
     }
     progress['subscribers'] = subscribers.length
     for (const subscriber of subscribers) subscriber.read()
@@ -372,7 +372,7 @@ describe('a shared view', () => {
 
   test('a view of a log that does not fit the memory for views is rejected, not folded', async () => {
     const world = await worldOf(randomEvents(new Random(1), 'run_x', EVENTS))
-    const limits = limitsWith({ maxViewBytes: 20_000, maxFoldBytes: 20_000 })
+    const limits = limitsWith({ maxViewCacheBytes: 20_000, maxUnstreamedLogBytes: 20_000 })
     const view = new ViewCache(world.store, limits).open(world.stored, tested.kind)
     await expect(view.current(world.stored.next)).rejects.toMatchObject({ code: 'too_large' })
   })
@@ -393,13 +393,13 @@ describe('a shared view', () => {
     const { store, stored } = await worldOf(events)
     const all = new ViewCache(store, limitsWith({}))
     await all.open(stored, tested.kind).current(stored.next)
-    const views = new ViewCache(store, limitsWith({ maxViewBytes: 1.5 * all.bytes }))
+    const views = new ViewCache(store, limitsWith({ maxViewCacheBytes: 1.5 * all.bytes }))
     const [first, second] = testedViews.map(({ kind }) => views.open(stored, kind))
     await first!.current(stored.next)
     expect(first!.checkpoints).toBeGreaterThan(0)
     await second!.current(stored.next)
     expect(first!.checkpoints).toBe(0)
-    const tiny = new ViewCache(store, limitsWith({ maxViewBytes: 10_000 }))
+    const tiny = new ViewCache(store, limitsWith({ maxViewCacheBytes: 10_000 }))
     const large = tiny.open(stored, tested.kind)
     expect((await large.current(stored.next)).index).toBe(stored.next - 1)
     expect(large.checkpoints).toBe(0)

@@ -7,12 +7,12 @@ import { askDecision } from '../shared/approval.ts'
 import { aFunction, anObject, type OptionRules } from '../../core/model/check-options.ts'
 import { checkDefinition, type CommonDefinition, commonOf, commonRules } from '../shared/component.ts'
 import { leg } from '../shared/leg.ts'
-import { type AnyAgent, type Open, streamAgent } from './stream.ts'
+import { type AiSdkAgent, type Open, streamAgent } from './stream.ts'
 
 /** Options of `aiAgent`. */
 export interface AiAgentDefinition extends CommonDefinition {
   /** A `ToolLoopAgent`, or any other `Agent` of the AI SDK. */
-  readonly agent: AnyAgent
+  readonly agent: AiSdkAgent
   /** The agent's call options. Default: none. */
   readonly options?: (context: RunContext) => unknown
 }

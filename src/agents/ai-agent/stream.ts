@@ -9,7 +9,7 @@ import { usageOf } from '../model/usage.ts'
 type StreamPart = TextStreamPart<ToolSet>
 
 /** The parts of an agent that are used, whatever its tools, options and output are. */
-export interface AnyAgent {
+export interface AiSdkAgent {
   stream(options: never): PromiseLike<{
     readonly stream: AsyncIterable<unknown>
     readonly responseMessages: PromiseLike<readonly ModelMessage[]>
@@ -40,7 +40,7 @@ export interface StreamOptions {
 }
 
 export async function* streamAgent(
-  agent: AnyAgent,
+  agent: AiSdkAgent,
   { id, messages, signal, options }: StreamOptions,
 ): AsyncGenerator<Emission, AgentEnd, void> {
   const result = await agent.stream({ messages, abortSignal: signal, options } as never)

@@ -8,7 +8,7 @@ import {
   type Emission,
   RejectedError,
   type RunContext,
-  type StepCallOptions,
+  type ContextStepOptions,
   type ToolAttempt,
 } from '../../core/ports/component.ts'
 import { factsOf } from './load-component.ts'
@@ -66,7 +66,7 @@ export function createThreadContext(run: ThreadRun, values: ContextValues, state
 }
 
 function packOptions(
-  options: StepCallOptions | undefined,
+  options: ContextStepOptions | undefined,
   revisit: FunctionId | undefined,
 ): PackedStepOptions | undefined {
   if (options === undefined) return undefined

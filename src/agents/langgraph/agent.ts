@@ -7,13 +7,13 @@ import { checkDefinition, type CommonDefinition, commonOf, commonRules } from '.
 import { leg } from '../shared/leg.ts'
 import { textOf } from '../shared/text-of.ts'
 import { GraphStream, type Interrupt, type Superstep } from './stream.ts'
-import { type Graph, Thread } from './thread.ts'
+import { type LangGraph, Thread } from './thread.ts'
 import { outputOf } from './values.ts'
 
 /** Options of `langGraphAgent`. */
 export interface LangGraphAgentDefinition extends CommonDefinition {
   /** Result of `compile()`. */
-  readonly graph: Graph
+  readonly graph: LangGraph
   /** Maps the run's input to the graph's. Default: a string becomes a user message, an object is passed unchanged. */
   readonly mapInput?: (input: unknown, context: RunContext) => unknown
   /** Maps the graph's final state to the run's output. Default: the text of the last message, or else the state. */

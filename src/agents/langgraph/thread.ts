@@ -1,14 +1,14 @@
 /** A graph's checkpoint thread: starts the graph on it, and repeats an interrupted start. */
 
 /** The parts of a compiled graph that are used, whatever its state type. */
-export interface Graph {
+export interface LangGraph {
   stream(input: never, options: never): Promise<AsyncIterable<unknown>>
-  getState(config: never): Promise<GraphState>
+  getState(config: never): Promise<LangGraphState>
   readonly checkpointer?: unknown
 }
 
 /** The part of a LangGraph `StateSnapshot` that Holdfast reads. */
-export interface GraphState {
+export interface LangGraphState {
   readonly values: unknown
   readonly next: readonly string[]
   readonly config: { readonly configurable?: Readonly<Record<string, unknown>> }
@@ -19,10 +19,10 @@ interface Checkpointer {
 }
 
 export class Thread {
-  readonly #graph: Graph
+  readonly #graph: LangGraph
   readonly #config: Readonly<Record<string, unknown>>
 
-  constructor(graph: Graph, config: Readonly<Record<string, unknown>>) {
+  constructor(graph: LangGraph, config: Readonly<Record<string, unknown>>) {
     this.#graph = graph
     this.#config = config
   }
@@ -38,7 +38,7 @@ export class Thread {
     return typeof id === 'string' ? id : null
   }
 
-  state(): Promise<GraphState> {
+  state(): Promise<LangGraphState> {
     return this.#graph.getState(this.#config as never)
   }
 

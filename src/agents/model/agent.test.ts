@@ -165,7 +165,7 @@ describe('model agent: a tool', () => {
       { type: 'tool', name: 'copy' },
       { type: 'tool', name: 'count' },
     ]
-    const log = await logOf(turns(calls, 'done'), { tools: { copy, count }, concurrency: 1 })
+    const log = await logOf(turns(calls, 'done'), { tools: { copy, count }, maxConcurrentToolCalls: 1 })
     expect(dataOf(log, 'tool.progressed')).toMatchObject([
       { call: 'call_1_1', output: { percent: 50 } },
       { call: 'call_1_2', output: 'one' },
@@ -210,7 +210,7 @@ describe('model agent: a tool', () => {
     const asked = Array.from({ length: 7 }, (_, number) => ({ type: 'tool' as const, name: 'slow', input: { number } }))
     const log = await logOf(
       ({ turn, results }) => (turn === 1 ? asked : results.map(({ output }) => output).join(' ')),
-      { tools: { slow }, concurrency: 3 },
+      { tools: { slow }, maxConcurrentToolCalls: 3 },
     )
     expect(crowd.most).toBe(3)
     expect(log.at(-1)!.data).toMatchObject({ output: '0 1 2 3 4 5 6' })

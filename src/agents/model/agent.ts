@@ -24,7 +24,7 @@ export interface ModelAgentDefinition extends Omit<CommonDefinition, 'output'> {
   /** Maximum model requests, not counting retries; then the run fails. Default: 20. */
   readonly maxSteps?: number
   /** Maximum tool calls of one model response that run concurrently. Default: 8. */
-  readonly concurrency?: number
+  readonly maxConcurrentToolCalls?: number
   /** How often a failed or interrupted request is retried; 0: never. Default: 2. */
   readonly retries?: number
   /** Delay before the first retry; doubles up to 30 seconds. Default: 500. */
@@ -43,7 +43,7 @@ export const modelAgentRules: OptionRules<Omit<ModelAgentDefinition, 'run'>> = {
   tools: toolsRule,
   output: anything,
   maxSteps: aCount,
-  concurrency: aCount,
+  maxConcurrentToolCalls: aCount,
   retries: anAmount,
   retryDelayMs: anAmount,
   settings: anObject,

@@ -27,7 +27,7 @@ export async function* runModelAgent(
       messages,
       toolbox: await toolboxOf(sdk, { ...callerTools(sdk, caller), ...tools }),
       maxSteps: definition.maxSteps ?? MAX_STEPS,
-      concurrency: definition.concurrency ?? CONCURRENCY,
+      concurrency: definition.maxConcurrentToolCalls ?? CONCURRENCY,
       retry: {
         retries: definition.retries ?? RETRIES,
         delayMs: definition.retryDelayMs ?? RETRY_DELAY_MS,

@@ -6,7 +6,7 @@ import { answered, answeredElsewhere, dataOf, logOf, PATIENCE_MS } from '../../.
 import { openNode, textOf, typesOf } from '../../../test/support/node.ts'
 import { World } from '../../../test/support/world.ts'
 import type { Component } from '../../core/ports/component.ts'
-import { type AnyAgent, openAiAgent } from './agent.ts'
+import { type OpenAiSdkAgent, openAiAgent } from './agent.ts'
 
 type StreamEvent = ReturnType<Model['getStreamedResponse']> extends AsyncIterable<infer Event> ? Event : never
 type Item = Extract<StreamEvent, { type: 'response_done' }>['response']['output'][number]
@@ -62,7 +62,7 @@ const turns = (...reply: Said[]): ScriptedModel =>
 
 const runner = new Runner({ tracingDisabled: true })
 
-function subject(agent: AnyAgent, more: object = {}): Component {
+function subject(agent: OpenAiSdkAgent, more: object = {}): Component {
   return openAiAgent({ id: 'subject', agent, runner, ...more })
 }
 

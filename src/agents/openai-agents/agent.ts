@@ -12,11 +12,11 @@ import { parseToolArguments } from './parse-tool-arguments.ts'
 
 /** Generic parameters are the user's concern. */
 // oxlint-disable-next-line typescript/no-explicit-any
-export type AnyAgent = Agent<any, any>
+export type OpenAiSdkAgent = Agent<any, any>
 
 /** Options of `openAiAgent`. */
 export interface OpenAiAgentDefinition extends CommonDefinition {
-  readonly agent: AnyAgent
+  readonly agent: OpenAiSdkAgent
   /** Maps the run's input. Default: the input as text. */
   readonly mapInput?: (input: unknown, context: RunContext) => string | AgentInputItem[]
   /** The SDK's context for tools. Must be JSON for a run to survive a pause. Default: none. */
@@ -122,7 +122,7 @@ async function* streamLeg(
 }
 
 /** In the order in which they were requested. */
-async function restoreState(sdk: Sdk, agent: AnyAgent, { state, decisions }: DecidedApproval): Promise<RunState> {
+async function restoreState(sdk: Sdk, agent: OpenAiSdkAgent, { state, decisions }: DecidedApproval): Promise<RunState> {
   const restoredState = await sdk.RunState.fromString(agent, state)
   for (const [position, item] of restoredState.getInterruptions().entries()) {
     const { approved, reason } = decisions[position] ?? { approved: false }

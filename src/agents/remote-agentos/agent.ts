@@ -24,7 +24,7 @@ import { onStop } from '../shared/on-stop.ts'
 import { recordedUpstream, withReceived } from '../shared/received.ts'
 import { RetryBudget, RemoteError } from '../shared/remote.ts'
 import { type Replica, UpstreamPool, type UpstreamSlot, withSlot } from '../shared/upstream-pool.ts'
-import { AgentOsClient, type RemoteKind, type RunIds } from './client.ts'
+import { AgentOsClient, type RemoteAgentOsKind, type RunIds } from './client.ts'
 import { answersTo } from './answers-to.ts'
 import { forwardedFields, remoteInput } from './forwarded.ts'
 import { RemoteRunOutput } from './run-output.ts'
@@ -36,7 +36,7 @@ export interface RemoteAgentOsDefinition extends CommonDefinition {
   readonly url: string
   /** Its id there. Default: the component's own id. */
   readonly component?: string
-  readonly kind?: RemoteKind
+  readonly kind?: RemoteAgentOsKind
   readonly headers?: HeaderSource
   /**
    * Let the remote run continue when the connection breaks. Needs a database there; without it, a broken connection fails the
@@ -59,7 +59,7 @@ const defaults = { background: true, requestTimeoutMs: 30_000, idleTimeoutMs: 12
 
 type Settings = RemoteAgentOsDefinition &
   typeof defaults & {
-    readonly kind: RemoteKind
+    readonly kind: RemoteAgentOsKind
     readonly pool: UpstreamPool
     readonly headersFor: ((context: RunContext) => Promise<HeaderRecord>) | undefined
   }

@@ -1,13 +1,13 @@
 /** Turns a paused AgentOS run's requirements into questions, and the answers into its format. */
 import { type RunContext, WorkError } from '../../core/ports/component.ts'
 import { askDecision } from '../shared/approval.ts'
-import type { RemoteKind } from './client.ts'
+import type { RemoteAgentOsKind } from './client.ts'
 import type { RemoteEvent, Requirement, Tool } from './wire.ts'
 
 /** The form fields that continue the run. */
 export async function answersTo(
   { tools = [], requirements = [] }: Pick<RemoteEvent, 'tools' | 'requirements'>,
-  kind: RemoteKind,
+  kind: RemoteAgentOsKind,
   context: RunContext,
 ): Promise<Readonly<Record<string, string>>> {
   if (kind === 'workflow')

@@ -6,11 +6,11 @@ import { eventsOf, readJson, RemoteError, request, requestOk } from '../shared/r
 import { type FormFields, formOf, type RemoteInput } from './forwarded.ts'
 import type { RemoteEvent, RemoteRun } from './wire.ts'
 
-export type RemoteKind = 'agent' | 'team' | 'workflow'
+export type RemoteAgentOsKind = 'agent' | 'team' | 'workflow'
 
 export interface ClientOptions {
   readonly url: string
-  readonly kind: RemoteKind
+  readonly kind: RemoteAgentOsKind
   readonly component: string
   readonly headers: HeaderSource
   readonly signal: AbortSignal

@@ -3,13 +3,13 @@ import { createEvent } from '../../core/ports/component.ts'
 import type { Event } from '../../core/model/event.ts'
 import { clipped, fitToEvent, isLongText, piecesOf } from '../shared/long-text.ts'
 import { usageOf } from '../shared/usage.ts'
-import type { RemoteKind } from './client.ts'
+import type { RemoteAgentOsKind } from './client.ts'
 import type { RemoteEvent, Tool } from './wire.ts'
 
 export class RemoteRunOutput {
   readonly #id: string
   readonly #run: string
-  readonly #kind: RemoteKind
+  readonly #kind: RemoteAgentOsKind
   readonly #steps = new Map<string, string>()
   #open: { readonly type: 'text' | 'reasoning'; readonly message: string } | undefined
   #messages = 0
@@ -18,7 +18,7 @@ export class RemoteRunOutput {
   /** The event that ended or paused the run, without a long content, which is in the log as text. */
   end: RemoteEvent | undefined
 
-  constructor(id: string, run: string, kind: RemoteKind) {
+  constructor(id: string, run: string, kind: RemoteAgentOsKind) {
     this.#id = id
     this.#run = run
     this.#kind = kind

@@ -7,7 +7,7 @@ function breakerAt(options: ConstructorParameters<typeof CircuitBreaker>[0]) {
 }
 
 test('circuit breaker: opens after failures in a row, and a success in between starts the count again', () => {
-  const { breaker } = breakerAt({ failures: 2, openMs: 100 })
+  const { breaker } = breakerAt({ failureThreshold: 2, resetTimeoutMs: 100 })
   breaker.failed()
   breaker.succeeded()
   breaker.failed()
@@ -19,7 +19,7 @@ test('circuit breaker: opens after failures in a row, and a success in between s
 })
 
 test('circuit breaker: lets one probe through after its time, and closes or opens by its result', () => {
-  const { breaker, clock } = breakerAt({ failures: 1, openMs: 100 })
+  const { breaker, clock } = breakerAt({ failureThreshold: 1, resetTimeoutMs: 100 })
   breaker.failed()
   clock.now = 100
   expect(breaker.state).toBe('half-open')
@@ -33,7 +33,7 @@ test('circuit breaker: lets one probe through after its time, and closes or open
 })
 
 test('circuit breaker: a probe without a result does not block the next one for ever', () => {
-  const { breaker, clock } = breakerAt({ failures: 1, openMs: 100 })
+  const { breaker, clock } = breakerAt({ failureThreshold: 1, resetTimeoutMs: 100 })
   breaker.failed()
   clock.now = 100
   expect(breaker.pass()).toBe(true)
@@ -44,7 +44,7 @@ test('circuit breaker: a probe without a result does not block the next one for 
 })
 
 test('circuit breaker: 0 failures turn it off', () => {
-  const { breaker } = breakerAt({ failures: 0 })
+  const { breaker } = breakerAt({ failureThreshold: 0 })
   for (let count = 0; count < 100; count++) breaker.failed()
   expect(breaker.state).toBe('closed')
 })

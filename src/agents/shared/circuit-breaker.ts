@@ -4,29 +4,32 @@ export type CircuitState = 'closed' | 'open' | 'half-open'
 /** When requests to a failing server are refused without being sent. */
 export interface BreakerOptions {
   /** Failures in a row that open the circuit; 0 never opens it. Default: 5. */
-  readonly failures?: number
+  readonly failureThreshold?: number
   /** How long it stays open before one request probes the server. Default: 10,000. */
-  readonly openMs?: number
+  readonly resetTimeoutMs?: number
 }
 
 export class CircuitBreaker {
-  readonly #maxFailures: number
-  readonly #openMs: number
+  readonly #failureThreshold: number
+  readonly #resetTimeoutMs: number
   readonly #now: () => number
   #failures = 0
   #openedAt: number | undefined
-  /** When the current probe was let through. A probe that never reports back is forgotten after `openMs`. */
+  /** When the current probe was let through. A probe that never reports back is forgotten after `resetTimeoutMs`. */
   #probedAt: number | undefined
 
-  constructor({ failures = 5, openMs = 10_000 }: BreakerOptions = {}, now: () => number = () => performance.now()) {
-    this.#maxFailures = failures
-    this.#openMs = openMs
+  constructor(
+    { failureThreshold = 5, resetTimeoutMs = 10_000 }: BreakerOptions = {},
+    now: () => number = () => performance.now(),
+  ) {
+    this.#failureThreshold = failureThreshold
+    this.#resetTimeoutMs = resetTimeoutMs
     this.#now = now
   }
 
   get state(): CircuitState {
     if (this.#openedAt === undefined) return 'closed'
-    return this.#now() - this.#openedAt < this.#openMs ? 'open' : 'half-open'
+    return this.#now() - this.#openedAt < this.#resetTimeoutMs ? 'open' : 'half-open'
   }
 
   /** Failures in a row. */
@@ -42,7 +45,7 @@ export class CircuitBreaker {
   /** Milliseconds until a request may be let through; 0 if it may be now. */
   get retryAfterMs(): number {
     if (this.isPassable) return 0
-    return Math.max(0, (this.#probedAt ?? this.#openedAt!) + this.#openMs - this.#now())
+    return Math.max(0, (this.#probedAt ?? this.#openedAt!) + this.#resetTimeoutMs - this.#now())
   }
 
   /** Call this before a request. While half-open, only one passes at a time. */
@@ -61,7 +64,7 @@ export class CircuitBreaker {
   failed(): void {
     this.#failures++
     this.#probedAt = undefined
-    if (this.#maxFailures > 0 && this.#failures >= this.#maxFailures) this.#openedAt = this.#now()
+    if (this.#failureThreshold > 0 && this.#failures >= this.#failureThreshold) this.#openedAt = this.#now()
   }
 
   /** Records a request whose outcome says nothing about the server, such as one that its caller aborted. */
@@ -70,6 +73,6 @@ export class CircuitBreaker {
   }
 
   get #isProbing(): boolean {
-    return this.#probedAt !== undefined && this.#now() - this.#probedAt < this.#openMs
+    return this.#probedAt !== undefined && this.#now() - this.#probedAt < this.#resetTimeoutMs
   }
 }

@@ -1,5 +1,5 @@
 /** Runs a foreign framework up to its next question as one recorded step whose output is kept. */
-import { type Emission, type RunContext, type StepDetails, WorkError } from '../../core/ports/component.ts'
+import { type Emission, type RunContext, type WorkDetails, WorkError } from '../../core/ports/component.ts'
 import type { Failure } from '../../core/model/event.ts'
 import { failureOf } from '../../core/recovery/recorded-failure.ts'
 
@@ -13,7 +13,7 @@ export async function leg<Result>(
   context: RunContext,
   name: string,
   work: () => AsyncGenerator<Emission, Result, void>,
-  about: StepDetails = { kind: 'agent' },
+  about: WorkDetails = { kind: 'agent' },
 ): Promise<Result> {
   const end = await context.stage(name, () => settle(context, work), about)
   if ('failure' in end) throw new WorkError(end.failure)

@@ -11,9 +11,9 @@ export interface UpstreamPoolOptions {
   /** Base URLs of the replicas. */
   readonly urls: readonly string[]
   /** Maximum runs that the upstream executes concurrently for this node. Default: no limit. */
-  readonly concurrency?: number | undefined
+  readonly maxConcurrentRuns?: number | undefined
   /** Maximum runs that wait for a slot; further starts are refused. Default: 1,000. */
-  readonly maxQueue?: number | undefined
+  readonly maxQueuedRuns?: number | undefined
   /** How long a run waits for a slot before it fails. Default: 60,000. */
   readonly queueTimeoutMs?: number | undefined
   /** Default: off. */
@@ -33,23 +33,23 @@ const QUEUE_TIMEOUT_MS = 60_000
 export class UpstreamPool {
   readonly replicas: readonly Replica[]
   readonly #slots: Semaphore
-  readonly #concurrency: number
-  readonly #maxQueue: number
+  readonly #maxConcurrentRuns: number
+  readonly #maxQueuedRuns: number
   readonly #queueTimeoutMs: number
   #running = 0
   #refused = 0
   #retried = 0
   #failedOver = 0
 
-  constructor({ urls, concurrency = Infinity, maxQueue, queueTimeoutMs, breaker }: UpstreamPoolOptions) {
+  constructor({ urls, maxConcurrentRuns = Infinity, maxQueuedRuns, queueTimeoutMs, breaker }: UpstreamPoolOptions) {
     this.replicas = urls.map((url) => ({
       url,
       id: createHash('sha256').update(url).digest('hex').slice(0, 8),
-      breaker: new CircuitBreaker(breaker ?? { failures: 0 }),
+      breaker: new CircuitBreaker(breaker ?? { failureThreshold: 0 }),
     }))
-    this.#slots = new Semaphore(concurrency)
-    this.#concurrency = concurrency
-    this.#maxQueue = maxQueue ?? QUEUE_MAX
+    this.#slots = new Semaphore(maxConcurrentRuns)
+    this.#maxConcurrentRuns = maxConcurrentRuns
+    this.#maxQueuedRuns = maxQueuedRuns ?? QUEUE_MAX
     this.#queueTimeoutMs = queueTimeoutMs ?? QUEUE_TIMEOUT_MS
   }
 
@@ -62,7 +62,7 @@ export class UpstreamPool {
       circuits,
       running: this.#running,
       queued: this.#slots.waiting,
-      ...(Number.isFinite(this.#concurrency) && { concurrency: this.#concurrency }),
+      ...(Number.isFinite(this.#maxConcurrentRuns) && { concurrency: this.#maxConcurrentRuns }),
       refused: this.#refused,
       retried: this.#retried,
       failedOver: this.#failedOver,
@@ -80,13 +80,13 @@ export class UpstreamPool {
     }
     if (this.#isFull) {
       this.#refused++
-      const message = `the upstream ${upstream} is busy and ${this.#maxQueue} runs wait for it already: retry later`
+      const message = `the upstream ${upstream} is busy and ${this.#maxQueuedRuns} runs wait for it already: retry later`
       throw new HoldfastError('rate_limited', message, { retryAfterMs: 1000 })
     }
   }
 
   get #isFull(): boolean {
-    return !this.#slots.hasFree && this.#slots.waiting >= this.#maxQueue
+    return !this.#slots.hasFree && this.#slots.waiting >= this.#maxQueuedRuns
   }
 
   /** A slot for one run, which `acquire` takes. */
@@ -95,7 +95,7 @@ export class UpstreamPool {
   }
 
   async #take(signal: AbortSignal): Promise<() => void> {
-    if (this.#isFull) throw this.#overloaded(`${this.#maxQueue} runs wait for it already`)
+    if (this.#isFull) throw this.#overloaded(`${this.#maxQueuedRuns} runs wait for it already`)
     const late = this.#slots.hasFree ? undefined : AbortSignal.timeout(this.#queueTimeoutMs)
     try {
       const release = await this.#slots.take(late === undefined ? signal : AbortSignal.any([signal, late]))

@@ -122,7 +122,7 @@ describe('team coordinate', () => {
       },
     })
     const tasks = Array.from({ length: 6 }, () => delegate('slow', 'x'))
-    await logOf([slow], (call) => (call.turn === 1 ? tasks : 'over'), { concurrency: 2 })
+    await logOf([slow], (call) => (call.turn === 1 ? tasks : 'over'), { maxConcurrentMembers: 2 })
     expect(crowd.most).toBe(2)
   })
 

@@ -54,7 +54,7 @@ export interface TeamDefinition extends Omit<CommonDefinition, 'output'> {
   /** Maximum delegated tasks in one run. Default: 20. */
   readonly maxDelegations?: number
   /** Members that work concurrently. Default: 8. */
-  readonly concurrency?: number
+  readonly maxConcurrentMembers?: number
   /** How often a failed or interrupted request to the leader's model is retried; 0: never. Default: 2. */
   readonly retries?: number
   /** Delay before the first retry; doubles up to 30 seconds. Default: 500. */
@@ -75,7 +75,7 @@ const RULES: OptionRules<TeamDefinition> = {
   output: anything,
   maxSteps: aCount,
   maxDelegations: aCount,
-  concurrency: aCount,
+  maxConcurrentMembers: aCount,
   retries: anAmount,
   retryDelayMs: anAmount,
   settings: anObject,
@@ -125,7 +125,7 @@ async function* run(
       sdk,
       ...own,
       ...withCaller(sdk, caller, own),
-      concurrency: definition.concurrency ?? CONCURRENCY,
+      concurrency: definition.maxConcurrentMembers ?? CONCURRENCY,
       messages,
       toolbox,
     }

@@ -54,16 +54,16 @@ export interface UpstreamOptions extends Pick<CommonDefinition, 'redact' | 'limi
    */
   readonly replicas?: readonly string[]
   /** Maximum runs that the upstream executes concurrently for this node. Default: no limit. */
-  readonly concurrency?: number
-  /** Maximum queued runs when `concurrency` is reached; further starts are refused. Default: 1,000. */
-  readonly maxQueue?: number
+  readonly maxConcurrentRuns?: number
+  /** Maximum queued runs when `maxConcurrentRuns` is reached; further starts are refused. Default: 1,000. */
+  readonly maxQueuedRuns?: number
   /** Maximum time in that queue. After that the run fails. Default: 60,000. */
   readonly queueTimeoutMs?: number
   /** When a failing replica gets no requests for a while. Default: after 5 consecutive failures, for 10,000 ms. */
   readonly breaker?: BreakerOptions
 }
 
-const breakerRules: OptionRules<BreakerOptions> = { failures: anAmount, openMs: anAmount }
+const breakerRules: OptionRules<BreakerOptions> = { failureThreshold: anAmount, resetTimeoutMs: anAmount }
 
 export const upstreamRules: OptionRules<UpstreamOptions> = {
   name: aString,
@@ -79,8 +79,8 @@ export const upstreamRules: OptionRules<UpstreamOptions> = {
   onBusySession: componentRules.onBusySession,
   passthrough: oneOf('prefix', 'root'),
   replicas: aList,
-  concurrency: aCount,
-  maxQueue: anAmount,
+  maxConcurrentRuns: aCount,
+  maxQueuedRuns: anAmount,
   queueTimeoutMs: anAmount,
   breaker: optionsOf(breakerRules),
 }

@@ -57,9 +57,9 @@ export class UpstreamSource implements ComponentSource {
   constructor(url: string, kind: UpstreamKind, options: UpstreamOptions) {
     this.name = options.name ?? kind.protocol
     this.url = urlOf(url)
-    const { replicas = [], concurrency, maxQueue, queueTimeoutMs, breaker = {} } = options
+    const { replicas = [], maxConcurrentRuns, maxQueuedRuns, queueTimeoutMs, breaker = {} } = options
     const urls = [...new Set([this.url, ...replicas.map(urlOf)])]
-    this.#pool = new UpstreamPool({ urls, concurrency, maxQueue, queueTimeoutMs, breaker })
+    this.#pool = new UpstreamPool({ urls, maxConcurrentRuns, maxQueuedRuns, queueTimeoutMs, breaker })
     this.#kind = kind
     this.#options = options
     this.discoverIntervalMs = options.discoverIntervalMs ?? DISCOVER_INTERVAL_MS

@@ -1,5 +1,5 @@
 /** One attempt of a workflow step: runs its executor within its timeout and records the result. */
-import { type Component, type RunContext, type StepDetails, WorkError } from '../../core/ports/component.ts'
+import { type Component, type RunContext, type WorkDetails, WorkError } from '../../core/ports/component.ts'
 import { startTimer } from '../../core/runtime/timer.ts'
 import type { WorkflowContext, StepContext, StepFunction, StepNode } from './definition.ts'
 import { orAborted, type WorkflowPosition } from './position.ts'
@@ -25,7 +25,7 @@ export type AttemptResult = { readonly output: unknown } | { readonly thrown: un
 
 export async function attempt(
   position: WorkflowPosition,
-  about: StepDetails,
+  about: WorkDetails,
   request: Attempt,
 ): Promise<AttemptResult> {
   const { work, recall } = executorOf(position, request)

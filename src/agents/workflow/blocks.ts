@@ -30,18 +30,18 @@ import type {
   StepContext,
   StepFunction,
   StepNode,
-  StepOptions,
+  WorkflowStepOptions,
   WorkflowStep,
 } from './definition.ts'
 
 /** Options of a `step` that runs a function. */
-export interface FunctionStep<In, Out, Name extends string> extends StepOptions {
+export interface FunctionStep<In, Out, Name extends string> extends WorkflowStepOptions {
   readonly name: Name
   readonly run: StepFunction<In, Out>
 }
 
 /** Options of a `step` that runs a component. */
-export interface ComponentStep<In, ComponentInput, Name extends string> extends StepOptions {
+export interface ComponentStep<In, ComponentInput, Name extends string> extends WorkflowStepOptions {
   readonly name: Name
   readonly run: Component<ComponentInput>
   /**

@@ -2,7 +2,7 @@
 import { anything, checkOptions as checkAll } from '../../core/model/check-options.ts'
 import type { Component } from '../../core/ports/component.ts'
 import { ATTEMPTS_MAX, DEPTH_MAX, REVIEW_ROUNDS_MAX, STEPS_MAX, TIMER_MAX_MS } from './bounds.ts'
-import type { Node, StepNode, StepOptions } from './definition.ts'
+import type { Node, StepNode, WorkflowStepOptions } from './definition.ts'
 
 const NAME_CHARS_MAX = 128
 
@@ -32,7 +32,7 @@ export function checkNames(what: string, definition: object, names: readonly str
 
 export function checkBlockOptions(
   what: string,
-  { retries, retryDelayMs, maxRetryDelayMs, review, timeoutMs, onError, confirm, question }: StepOptions,
+  { retries, retryDelayMs, maxRetryDelayMs, review, timeoutMs, onError, confirm, question }: WorkflowStepOptions,
 ): void {
   if (timeoutMs !== undefined) checkBound(`timeoutMs of ${what}`, timeoutMs, TIMER_MAX_MS)
   if (retries !== undefined) checkBound(`retries of ${what}`, retries, ATTEMPTS_MAX - 1, 0)

@@ -44,7 +44,7 @@ export interface StepReview extends StepQuestionOptions {
 }
 
 /** Options of every `step`. */
-export interface StepOptions {
+export interface WorkflowStepOptions {
   /** For people. Default: none. */
   readonly description?: string
   /** How often a failed step is tried again. Default: 0. */
@@ -79,7 +79,7 @@ export interface TypedStep<In, Out> {
 }
 
 /** A `step` in a workflow's structure. */
-export interface StepNode extends StepOptions {
+export interface StepNode extends WorkflowStepOptions {
   readonly type: 'step'
   readonly kind: 'function' | ComponentKind
   readonly name: string

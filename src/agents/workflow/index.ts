@@ -39,7 +39,7 @@ export type {
   StepReview,
   StepContext,
   StepFunction,
-  StepOptions,
+  WorkflowStepOptions,
   StepQuestion,
   WorkflowStep,
 } from './definition.ts'

@@ -1,5 +1,5 @@
 /** Position in a workflow: ledger keys, enclosing step, and previous outputs. */
-import type { RunContext, StepDetails } from '../../core/ports/component.ts'
+import type { RunContext, WorkDetails } from '../../core/ports/component.ts'
 import type { Event } from '../../core/model/event.ts'
 import type { WorkflowContext } from './definition.ts'
 
@@ -46,7 +46,7 @@ export function factsOf({ context, signal, outputs }: WorkflowPosition): Workflo
 
 export interface RecordedBlock<Walked, Result> {
   readonly name: string
-  readonly about: StepDetails
+  readonly about: WorkDetails
   /** Must contain only recorded work. */
   readonly walk: () => Promise<Walked>
   /** Computes the final result; runs once. */

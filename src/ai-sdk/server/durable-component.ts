@@ -9,7 +9,7 @@ import { derivedEvents, type ToolNames } from './derive.ts'
 /** Creates the stream. The signal is aborted when the run is stopped. */
 export type MakeChunks = (signal: AbortSignal) => Promise<ReadableStream<UIMessageChunk>>
 
-const ID = 'durable-stream'
+const ID = 'durable-chat'
 
 export function sources(): Map<string, MakeChunks> {
   return localSources(ID)
@@ -21,8 +21,8 @@ export const SOURCE = 'durableSource'
 /** Characters of a delta in one event. A character takes at most six bytes, and each delta is in the log twice. */
 const DELTA_CHARS_MAX = 256 * 1024
 
-/** Serves durable streams in your own `holdfast()`: add it to its `components`. */
-export const durableStreamComponent: Component = {
+/** Serves durable chats in your own `holdfast()`: add it to its `components`. */
+export const durableChatComponent: Component = {
   id: ID,
   kind: 'agent',
   description: 'Streams of routes that were made durable',

@@ -8,7 +8,7 @@ import type { Holdfast } from '../../mount/holdfast.ts'
 import { streamInstance, untilEnded } from '../../mount/local-streams.ts'
 import type { HoldfastOptions } from '../../mount/options.ts'
 import { type MessageNote, NOTE } from '../view/history.ts'
-import { durableStreamComponent, type MakeChunks, SOURCE, sources } from './durable-component.ts'
+import { durableChatComponent, type MakeChunks, SOURCE, sources } from './durable-component.ts'
 import { inputOf } from './user-input.ts'
 
 /** The result of `streamText` or of an agent's `stream`. */
@@ -33,11 +33,11 @@ export interface DurableChat {
   readonly principal?: Principal
 }
 
-/** Options of `createDurableStreams`. */
-export interface DurableStreamsOptions {
-  /** As in `holdfast()`. Default: `sqlite:.holdfast/durable-streams.db`. */
+/** Options of `createDurableChats`. */
+export interface DurableChatsOptions {
+  /** As in `holdfast()`. Default: `sqlite:.holdfast/durable-chats.db`. */
   readonly store?: HoldfastOptions['store']
-  /** Instead of `store`: your own instance that has `durableStreamComponent` among its components. */
+  /** Instead of `store`: your own instance that has `durableChatComponent` among its components. */
   readonly holdfast?: Pick<Holdfast, 'chats' | 'clientFor'>
   /** Keeps the process alive until a promise settles, such as `after` of Next.js. Default: the process lives. */
   readonly waitUntil?: (promise: Promise<unknown>) => void
@@ -49,8 +49,8 @@ export interface ChatOwner {
   readonly principal?: Principal
 }
 
-/** Durable streams of one store, created by `createDurableStreams`. */
-export interface DurableStreams {
+/** Durable chats of one store, created by `createDurableChats`. */
+export interface DurableChats {
   /** Reads the stream to its end, whether or not anybody listens, and returns it from the log as a response for `useChat`. */
   durable(source: DurableInput, chat: DurableChat): Promise<Response>
   /** The response to a `useChat` that resumes: the newest message from its start, or 204 if there is nothing to resume. */
@@ -63,15 +63,15 @@ export interface DurableStreams {
   close(): Promise<void>
 }
 
-const NAMES: ReadonlySet<string> = new Set<keyof DurableStreamsOptions>(['store', 'holdfast', 'waitUntil'])
+const NAMES: ReadonlySet<string> = new Set<keyof DurableChatsOptions>(['store', 'holdfast', 'waitUntil'])
 
 /** Opens nothing yet. Throws `invalid_request` for invalid options. */
-export function createDurableStreams(options: DurableStreamsOptions = {}): DurableStreams {
+export function createDurableChats(options: DurableChatsOptions = {}): DurableChats {
   checkDurableOptions(options)
   const { waitUntil } = options
   const own =
     options.holdfast === undefined
-      ? streamInstance(durableStreamComponent, options.store ?? 'sqlite:.holdfast/durable-streams.db')
+      ? streamInstance(durableChatComponent, options.store ?? 'sqlite:.holdfast/durable-chats.db')
       : undefined
   const { chats, clientFor } = options.holdfast ?? own!
   const closed = new AbortController()
@@ -82,7 +82,7 @@ export function createDurableStreams(options: DurableStreamsOptions = {}): Durab
       sources().set(key, chunksOf(source, messages))
       try {
         const run = await clientFor(principal).runs.start({
-          component: durableStreamComponent.id,
+          component: durableChatComponent.id,
           session,
           input: inputOf(messages.at(-1)),
           metadata: { [NOTE]: noteOn(chat), [SOURCE]: key },
@@ -100,16 +100,16 @@ export function createDurableStreams(options: DurableStreamsOptions = {}): Durab
     load: (chatId, owner) => chats.load(chatId, about(owner)),
     async close() {
       await own?.close()
-      closed.abort(new HoldfastError('unavailable', 'the durable streams were closed'))
+      closed.abort(new HoldfastError('unavailable', 'the durable chats were closed'))
     },
   }
 }
 
 function about({ principal }: ChatOwner = {}): ChatOptions {
-  return { component: durableStreamComponent.id, tools: 'static', ...(principal !== undefined && { principal }) }
+  return { component: durableChatComponent.id, toolParts: 'static', ...(principal !== undefined && { principal }) }
 }
 
-function checkDurableOptions(options: DurableStreamsOptions): void {
+function checkDurableOptions(options: DurableChatsOptions): void {
   for (const name of Object.keys(options))
     if (!NAMES.has(name)) throw wrong(`unknown option ${name}: use ${[...NAMES].join(', ')}`)
   if (options.store !== undefined && options.holdfast !== undefined)
@@ -122,7 +122,7 @@ function checkChat(chat: DurableChat): DurableChat {
 }
 
 function wrong(message: string): HoldfastError {
-  return new HoldfastError('invalid_request', `durable streams: ${message}`)
+  return new HoldfastError('invalid_request', `durable chats: ${message}`)
 }
 
 function noteOn({ messages = [], trigger, messageId }: DurableChat): MessageNote {

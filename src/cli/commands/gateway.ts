@@ -256,10 +256,10 @@ function sourceOf({ protocol, name, url }: GivenUpstream, settings: Settings, en
   const passed = settings.passthrough?.find((each) => each.name === name)
   const common = {
     replicas: replicas.filter((each) => each.name === name).map((each) => each.url),
-    ...(concurrency !== undefined && { concurrency }),
-    maxQueue: settings['upstream-queue'],
+    ...(concurrency !== undefined && { maxConcurrentRuns: concurrency }),
+    maxQueuedRuns: settings['upstream-queue'],
     queueTimeoutMs: settings['upstream-queue-timeout'],
-    breaker: { failures: settings['upstream-breaker'] },
+    breaker: { failureThreshold: settings['upstream-breaker'] },
     name,
     onDisconnect: policyFor(name, settings['on-disconnect']),
     idleTimeoutMs: settings['upstream-idle-timeout'],

@@ -10,11 +10,17 @@ import { SharedRun } from './shared-run.ts'
 import { canLock, tabLocks } from './tab-locks.ts'
 
 /** Follows runs together with other tabs; undefined if that is impossible, and every stream has its own connection. */
-export function openSharing(transport: Transport, share: string | false | undefined): Follow | undefined {
+export function openSharing(
+  transport: Transport,
+  share: boolean | { readonly name: string } = true,
+): Follow | undefined {
   const locks = tabLocks()
   if (share === false || locks === undefined || crypto.subtle === undefined) return undefined
-  if (share === undefined && (typeof transport.key === 'function' || transport.hasHeaders)) return undefined
-  const sharing = new Sharing(transport, locks, share ?? (transport.key as string | undefined) ?? '')
+  if (share === true && (typeof transport.key === 'function' || transport.hasHeaders)) return undefined
+  if (share !== true && typeof share?.name !== 'string')
+    throw new TypeError('shareConnections must be true, false or { name }, where the name stands for one principal')
+  const principal = share === true ? ((transport.key as string | undefined) ?? '') : share.name
+  const sharing = new Sharing(transport, locks, principal)
   return (position, options) => sharing.follow(position, options)
 }
 

@@ -75,7 +75,7 @@ export class Access {
     const watch: { release?: () => void } = {}
     const subscription = open(() => watch.release?.())
     watch.release = this.onCredentialEnd(principal, (error) => subscription.fail(error))
-    if (subscription.closed) watch.release() // the subscription failed while it was opened
+    if (subscription.isClosed) watch.release() // the subscription failed while it was opened
     return subscription
   }
 

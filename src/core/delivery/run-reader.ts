@@ -59,7 +59,7 @@ export class RunReader {
     return this.#subscriptions.lag
   }
 
-  get closed(): boolean {
+  get isClosed(): boolean {
     return this.#closing.signal.aborted
   }
 

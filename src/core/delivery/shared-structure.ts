@@ -90,7 +90,7 @@ export class SharedStructure {
 
   async #foldOn(folded: StructureFold, fold: Fold): Promise<void> {
     const { store, run, first, limits } = this.#parts
-    const maxBytes = Math.max(limits.maxViewBytes, limits.maxFoldBytes)
+    const maxBytes = Math.max(limits.maxViewCacheBytes, limits.maxUnstreamedLogBytes)
     const after = folded.last?.index ?? first - 1
     for await (const records of recordsAfter(store, run.id, after, {
       maxBytes: limits.maxReadBytes,

@@ -247,7 +247,7 @@ export class SharedView<State, Frame> {
     let at = await this.#verified()
     for await (const batch of batchesAfter(store, run.id, at.index, bounds)) {
       at = this.#foldTo(at, batch)
-      if (at.bytes > Math.max(limits.maxViewBytes, limits.maxFoldBytes)) throw logTooLarge(run.id)
+      if (at.bytes > Math.max(limits.maxViewCacheBytes, limits.maxUnstreamedLogBytes)) throw logTooLarge(run.id)
       this.#extend(at)
       if (!this.#charge(CHARGED_BYTES)) continue
       fold.retain({ view: this, sharedBytes: at.bytes, ownBytes: 0 })

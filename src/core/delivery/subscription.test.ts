@@ -629,16 +629,16 @@ describe('[SUB-1] a subscription of a sink that sends the terminal event in part
 
   test('ends when the last part is sent', async () => {
     const { listener, subscription } = await openEnded()
-    expect([listener.ended, subscription.closed]).toEqual([undefined, false])
+    expect([listener.ended, subscription.isClosed]).toEqual([undefined, false])
     listener.hasUnsent = false
     subscription.resume()
-    expect([listener.ended, subscription.closed]).toEqual(['finished', true])
+    expect([listener.ended, subscription.isClosed]).toEqual(['finished', true])
   })
 
   test('can be ended before, as by the end of a credential', async () => {
     const { listener, subscription } = await openEnded()
     subscription.fail(new Error('revoked'))
     expect(listener.code).toContain('revoked')
-    expect(subscription.closed).toBe(true)
+    expect(subscription.isClosed).toBe(true)
   })
 })

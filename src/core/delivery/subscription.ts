@@ -100,7 +100,7 @@ export class Subscription {
     if (this.#state === 'tail' || this.#state === 'full') void this.#read()
   }
 
-  get closed(): boolean {
+  get isClosed(): boolean {
     return this.#state === 'closed'
   }
 

@@ -87,7 +87,7 @@ export class ViewCache {
     this.#charged.set(view, bytes + VIEW_BYTES)
     this.#bytes += bytes + VIEW_BYTES
     for (const oldest of this.#charged.keys()) {
-      if (this.#bytes <= this.#parts.limits.maxViewBytes) return
+      if (this.#bytes <= this.#parts.limits.maxViewCacheBytes) return
       this.#release(oldest)
       oldest.forget()
     }

@@ -7,7 +7,7 @@ import {
   type Emission,
   RejectedError,
   type RunContext,
-  type StepCallOptions,
+  type ContextStepOptions,
 } from '../ports/component.ts'
 import { Branches } from './branches.ts'
 import { emitAll } from './emit-all.ts'
@@ -74,7 +74,7 @@ function step<Result>(
   scope: ActorScope,
   name: string,
   body: (signal: AbortSignal) => Promise<Result> | Result,
-  options?: StepCallOptions,
+  options?: ContextStepOptions,
 ): Promise<Result> {
   return recordedStep(scope, name, options, async () => body(scope.signal))
 }
@@ -84,7 +84,7 @@ function stage<Result>(
   scope: ActorScope,
   name: string,
   body: () => AsyncGenerator<Emission, Result, void>,
-  options?: StepCallOptions,
+  options?: ContextStepOptions,
 ): Promise<Result> {
   const { host, actor } = scope
   return recordedStep(
@@ -112,7 +112,7 @@ interface StepOutput {
 async function recordedStep<Result>(
   scope: ActorScope,
   name: string,
-  { key: input, revisit: again, ...about }: StepCallOptions = { kind: 'function' },
+  { key: input, revisit: again, ...about }: ContextStepOptions = { kind: 'function' },
   body: () => Promise<Result>,
   output?: StepOutput,
 ): Promise<Result> {

@@ -56,7 +56,7 @@ describe('[RUN-6] too much concurrent work of one run is rejected', () => {
     expect(failureIn(log)).toMatchObject({
       code: 'protocol_violation',
       message: expect.stringMatching(/1000 steps, tools, calls and questions of the run are under way/) as string,
-      details: { limit: 'maxWorkInFlight' },
+      details: { limit: 'maxConcurrentWork' },
     })
     expect(log.length).toBeLessThan(5000)
   })
@@ -98,7 +98,7 @@ describe('[RUN-6] too much concurrent work of one run is rejected', () => {
           for (let number = 0; number < 50; number++) await step('count', () => number)
           yield 'done'
         },
-        { limits: { maxWorkInFlight: 2 } },
+        { limits: { maxConcurrentWork: 2 } },
       ),
     )
     expect(log.at(-1)!.type).toBe('run.completed')

@@ -4,7 +4,7 @@ import type { Ledger } from '../recovery/ledger.ts'
 import type { Limits } from '../model/limits.ts'
 import type { WorkKind } from '../recovery/recorded-work.ts'
 
-export type FanOutLimits = Pick<Limits, 'maxWorkInFlight' | 'maxTotalWork' | 'maxTotalCalls'>
+export type FanOutLimits = Pick<Limits, 'maxConcurrentWork' | 'maxTotalWork' | 'maxTotalCalls'>
 
 export class FanOut {
   readonly #ledger: Ledger
@@ -28,11 +28,11 @@ export class FanOut {
   /** Counts work as in progress until the returned function is called; throws if the limit is reached. */
   enter(kind: WorkKind): () => void {
     if (kind === 'sleep') return () => {}
-    const { maxWorkInFlight } = this.#limits
-    if (this.#inFlight >= maxWorkInFlight)
+    const { maxConcurrentWork } = this.#limits
+    if (this.#inFlight >= maxConcurrentWork)
       throw exceeded(
-        `${maxWorkInFlight} steps, tools, calls and questions of the run are under way: await some of them before others begin`,
-        'maxWorkInFlight',
+        `${maxConcurrentWork} steps, tools, calls and questions of the run are under way: await some of them before others begin`,
+        'maxConcurrentWork',
       )
     this.#inFlight++
     return () => void this.#inFlight--

@@ -21,7 +21,7 @@ const limits: OptionRules<NonNullable<Component['limits']>> = {
   replayWaitMs: anAmount,
   maxAttempts: anAmount,
   stopGraceMs: anAmount,
-  maxWorkInFlight: aCount,
+  maxConcurrentWork: aCount,
   maxTotalWork: aCount,
   maxTotalCalls: aCount,
 }

@@ -101,7 +101,7 @@ export interface Component<Input = unknown, Output = unknown, Parsed = Input> {
       | 'replayWaitMs'
       | 'maxAttempts'
       | 'stopGraceMs'
-      | 'maxWorkInFlight'
+      | 'maxConcurrentWork'
       | 'maxTotalWork'
       | 'maxTotalCalls'
     >
@@ -144,7 +144,7 @@ export interface RunContext {
   readonly step: <Result>(
     name: string,
     work: (signal: AbortSignal) => Promise<Result> | Result,
-    options?: StepCallOptions,
+    options?: ContextStepOptions,
   ) => Promise<Result>
   /**
    * A step with output: what it yields is logged immediately. A recovered run that has its result neither executes it nor yields its
@@ -153,7 +153,7 @@ export interface RunContext {
   readonly stage: <Result>(
     name: string,
     work: () => AsyncGenerator<Emission, Result, void>,
-    options?: StepCallOptions,
+    options?: ContextStepOptions,
   ) => Promise<Result>
   /**
    * Calls a tool: the intent is durable before the work starts, the result after. An interrupted call is repeated only if it is
@@ -216,11 +216,11 @@ export interface HistoryMessage {
   readonly run: string
 }
 
-/** Description of a step, for subscribers. */
-export type StepDetails = Pick<EventData['step.started'], 'kind' | 'parent' | 'details'>
+/** Description of recorded work, for subscribers. */
+export type WorkDetails = Pick<EventData['step.started'], 'kind' | 'parent' | 'details'>
 
 /** Options of `context.step`. */
-export interface StepCallOptions extends StepDetails {
+export interface ContextStepOptions extends WorkDetails {
   /** Distinguishes steps of one name. Required if several of them run concurrently. */
   readonly key?: string
   /**
@@ -263,7 +263,7 @@ export interface ToolAttempt {
 }
 
 /** `schema`: a Standard Schema of the answer, or a JSON Schema, which gives the answer no type. */
-export interface AskOptions extends Partial<Omit<Question, 'id' | 'deadline'>> {
+export interface AskOptions extends Partial<Pick<Question, 'kind' | 'schema' | 'details'>> {
   readonly prompt: string
   /**
    * Identifies the question. A recorded answer belongs to the question with the same prompt, kind and schema; with a key, to the one

@@ -28,7 +28,7 @@ export class RequestRate {
     this.#perAddress = guarded ? maxRequestsPerAddress : 0
     this.#requests = new TokenBuckets({ perSecond: maxRequestsPerSecond, burst: maxRequestBurst, now })
     this.#strangers = new TokenBuckets({ perSecond: this.#perAddress, burst: maxRequestBurstPerAddress, now })
-    this.#attempts = new LoginAttempts(limits.maxLoginFailureBurst, now)
+    this.#attempts = new LoginAttempts(limits.maxAuthFailureBurst, now)
     this.#guarded = guarded
   }
 

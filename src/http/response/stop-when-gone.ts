@@ -6,7 +6,7 @@ import type { Call } from '../routing/route.ts'
 export function stopWhenGone({ response, principal, signal, logger }: Call, service: Service, run: string): void {
   const gone = (): void => {
     // The server ended the stream, not the client.
-    if (response.writableEnded || service.closed) return
+    if (response.writableEnded || service.isClosed) return
     service.stop(principal, run, 'the client disconnected').catch((cause: unknown) => {
       logger.warn({ run, err: cause }, 'failed to stop the run of a disconnected client')
     })

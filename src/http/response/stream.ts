@@ -74,7 +74,7 @@ export class Streams {
     stream.attach(await subscribe(stream))
     if (response.destroyed || response.writableFinished) return
     this.#open.add(stream)
-    if (stream.closed) return
+    if (stream.isClosed) return
     if (this.#closing !== undefined) stream.close(this.#closing)
     else if (response.req.method === 'HEAD') stream.finished()
   }
@@ -134,7 +134,7 @@ export class Stream implements Sink {
     }
   }
 
-  get closed(): boolean {
+  get isClosed(): boolean {
     return this.#closed
   }
 

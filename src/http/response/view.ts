@@ -155,7 +155,7 @@ async function foldStored<State>(
   const ended = AbortSignal.any(wait === undefined ? [fold.signal] : [fold.signal, wait])
   let state = projection.initial(run)
   let ownBytes = 0
-  let bytesLeft = service.limits.maxFoldBytes
+  let bytesLeft = service.limits.maxUnstreamedLogBytes
   let contentLeft = isLookup ? Infinity : CONTENT_LIMIT_FACTOR * service.limits.maxResponseBytes
   for (let after = Math.max(START, first - 1); ;) {
     // Stop at the log's end as of the request: a run may append faster than this reads.
@@ -197,6 +197,6 @@ async function waitForMore(
   signal: AbortSignal,
 ): Promise<void> {
   if (signal.aborted) throw new HoldfastError('unavailable', 'the client disconnected before the response was ready')
-  if (service.closed) throw new HoldfastError('unavailable', 'the server is shutting down; the run continues')
+  if (service.isClosed) throw new HoldfastError('unavailable', 'the server is shutting down; the run continues')
   await service.waitForMore(principal, id, after, service.limits.longPollTimeoutMs, signal)
 }

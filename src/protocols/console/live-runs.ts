@@ -42,7 +42,7 @@ export class LiveRuns {
       // Only the listed runs: the end of a search moves with every new run.
       const listed = JSON.stringify([page.runs, page.cursor !== undefined])
       const version = createHash('sha256').update(listed).digest('base64url').slice(0, 16)
-      const over = known === null || performance.now() >= until || call.signal.aborted || this.#service.closed
+      const over = known === null || performance.now() >= until || call.signal.aborted || this.#service.isClosed
       if (over || version !== known) return respondJson(call.response, 200, { version, ...page })
     }
   }

@@ -397,7 +397,7 @@ export const configOptions = {
   'view-cache': {
     value: 'SIZE',
     env: 'HOLDFAST_VIEW_CACHE',
-    fallback: `${defaultLimits.maxViewBytes / 2 ** 20}MiB`,
+    fallback: `${defaultLimits.maxViewCacheBytes / 2 ** 20}MiB`,
     parse: toSize,
     help: 'Memory for the view cache, which all protocols except native share. LRU: an evicted view is rebuilt from the log. 0 disables the cache. Open streams may use four times as much in addition, at least 128 MiB.',
   },

@@ -47,11 +47,11 @@ export interface Config {
 }
 
 export interface A2aConfig {
-  readonly default?: string
+  readonly defaultComponent?: string
   readonly url?: string
   readonly errorTable: '1.0.1' | '1.0.0'
   readonly unversionedCard: 'both' | '1.0'
-  readonly idempotent?: boolean
+  readonly deduplicateMessages: NonNullable<A2aOptions['deduplicateMessages']>
   readonly agents?: NonNullable<A2aOptions['agents']>
   readonly push: { readonly loopback: boolean }
   readonly grpcPort?: number
@@ -114,7 +114,7 @@ export function configOf({ values, positionals }: ParsedOptions<typeof configOpt
       maxStoredBytesPerPrincipal: values['max-stored-per-principal'],
       maxDocumentsPerPrincipal: values['max-documents-per-principal'],
       maxQueuedRuns: values['max-queued'],
-      maxViewBytes: values['view-cache'],
+      maxViewCacheBytes: values['view-cache'],
       maxHeldViewBytes: Math.max(HELD_VIEWS_FACTOR * values['view-cache'], HELD_VIEW_BYTES_MIN),
       maxAttempts: values['max-attempts'],
       loopBlockedMs: values['loop-blocked'],
@@ -150,11 +150,11 @@ function toA2a(values: Values): A2aConfig {
   if (signKey !== undefined && url === undefined)
     throw new HoldfastError('invalid_request', '--a2a-sign-key needs --a2a-url: the address that signed cards name')
   return {
-    ...(first !== undefined && { default: first }),
+    ...(first !== undefined && { defaultComponent: first }),
     ...(url !== undefined && { url }),
     errorTable,
     unversionedCard: values['a2a-card'],
-    ...(values['a2a-idempotent'] !== 'extension' && { idempotent: values['a2a-idempotent'] === 'always' }),
+    deduplicateMessages: values['a2a-idempotent'],
     ...toA2aAgents(values),
     push: { loopback: values['a2a-push-loopback'] },
     ...(values['a2a-grpc-port'] !== undefined && { grpcPort: values['a2a-grpc-port'] }),

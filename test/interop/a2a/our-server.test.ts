@@ -96,8 +96,8 @@ describe.each(cells)('%s over %s', (name, transport: Transport) => {
     components: [subject(() => gate.promise), parrot],
     a2a: {
       // gRPC of 0.3 reaches no other agent.
-      default: component,
-      push: { loopback: true, limits: { lookMs: 20 } },
+      defaultComponent: component,
+      push: { loopback: true, limits: { pollIntervalMs: 20 } },
       agents: { parrot: { answersDirectly: true } },
       ...(transport === 'GRPC' && { grpcPort: 0 }),
       ...a2a,
@@ -292,7 +292,7 @@ describe.each(cells)('%s over %s', (name, transport: Transport) => {
   })
 
   test('[RUN-4] gets the same task for a message that is sent again, on a server that deduplicates them', async () => {
-    const { caller } = await openOwn('subject', { idempotent: true })
+    const { caller } = await openOwn('subject', { deduplicateMessages: 'always' })
     const [first, second] = [
       await caller.send('count', { message: 'm-1' }),
       await caller.send('count', { message: 'm-1' }),

@@ -43,7 +43,7 @@ async function through(
 
 describe.each(['1.0', '0.3'] as const)('our A2A client and server over gRPC in %s', (version) => {
   async function served() {
-    const server = await serveInProcess({ a2a: { default: 'lab', grpcPort: 0 } })
+    const server = await serveInProcess({ a2a: { defaultComponent: 'lab', grpcPort: 0 } })
     const url = `${server.url}/a2a/lab`
     return { url, proxy: await startTcpProxy(await grpcPortOf(url)) }
   }

@@ -79,7 +79,7 @@ describe.each(['JSONRPC', 'HTTP+JSON'] as const)('our A2A client and server over
 
 /** gRPC is served where it is asked for. */
 const options = (binding: BindingName): InProcessOptions =>
-  binding === 'GRPC' ? { a2a: { default: 'lab', push: true, grpcPort: 0 } } : { a2a: { push: true } }
+  binding === 'GRPC' ? { a2a: { defaultComponent: 'lab', push: true, grpcPort: 0 } } : { a2a: { push: true } }
 
 describe.each(['JSONRPC', 'HTTP+JSON', 'GRPC'] as const)('our A2A client and server over %s', (binding) => {
   test('a position can be used by another client, which continues there', async () => {

@@ -14,7 +14,7 @@ async function cardAt(url: string, headers: Record<string, string> = { 'a2a-vers
 }
 
 test('A2A: every component has a card, and the server serves the card of the default component', async () => {
-  const server = await serveA2a({ a2a: { default: 'echo' } })
+  const server = await serveA2a({ a2a: { defaultComponent: 'echo' } })
   for (const { id } of server.service.components()) expect((await cardAt(server.agent(id))).skills[0]!.id).toBe(id)
   expect(await cardAt(server.url)).toEqual(await cardAt(server.agent('echo')))
   const first = await serveA2a()
@@ -42,14 +42,14 @@ describe('[O-16] A2A: streaming is on the card and needs no opt-in', () => {
   const bindings = ['JSONRPC 1.0', 'HTTP+JSON 1.0', 'JSONRPC 0.3', 'HTTP+JSON 0.3', 'GRPC 1.0', 'GRPC 0.3']
 
   test('the cards name every binding and version that is tested here', async () => {
-    const server = await serveA2a({ a2a: { default: 'lab', grpcPort: 0 } })
+    const server = await serveA2a({ a2a: { defaultComponent: 'lab', grpcPort: 0 } })
     const { capabilities, supportedInterfaces } = await cardAt(server.agent())
     expect(capabilities.streaming).toBe(true)
     expect(supportedInterfaces.map(bindingOf).toSorted()).toEqual(bindings.toSorted())
   })
 
   test.each(bindings)('every component streams over %s', async (binding) => {
-    const server = await serveA2a({ a2a: { default: 'lab', grpcPort: 0 } })
+    const server = await serveA2a({ a2a: { defaultComponent: 'lab', grpcPort: 0 } })
     const components = server.service.components().filter(({ id }) => id !== 'single') // which never ends by itself
     let streamed = 0
     for (const { id } of components) {

@@ -119,7 +119,7 @@ describe('A2A by the names of 0.2', () => {
   })
 
   test('POST / is JSON-RPC of the default agent', async () => {
-    const server = await serveA2a({ a2a: { default: 'lab' } })
+    const server = await serveA2a({ a2a: { defaultComponent: 'lab' } })
     const { task } = await result<{ task: Task }>(`${server.url}/`, 'SendMessage', { message: message('text 1') })
     expect((await getTask(server.agent('lab'), task.id)).status.state).toBe('TASK_STATE_COMPLETED')
     expect((await rpc(`${server.url}/`, 'nope', {})).error).toMatchObject({ code: -32601 })

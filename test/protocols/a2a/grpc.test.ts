@@ -26,7 +26,7 @@ async function interfaces(server: A2aServer, component: string): Promise<Card['s
 }
 
 function serveGrpc(options: Parameters<typeof serveA2a>[0] = {}): Promise<A2aServer> {
-  return serveA2a({ ...options, a2a: { default: 'lab', grpcPort: 0, ...options.a2a } })
+  return serveA2a({ ...options, a2a: { defaultComponent: 'lab', grpcPort: 0, ...options.a2a } })
 }
 
 function textsOf(replies: readonly Reply[]): string {

@@ -20,7 +20,7 @@ const UNAUTHENTICATED = '16'
 
 async function serveGuarded(limits: NonNullable<Parameters<typeof serveA2a>[0]>['limits'] = {}): Promise<A2aServer> {
   const auth = { securityKey: KEY }
-  return serveA2a({ auth, limits, a2a: { default: 'lab', grpcPort: 0 } })
+  return serveA2a({ auth, limits, a2a: { defaultComponent: 'lab', grpcPort: 0 } })
 }
 
 async function session(server: A2aServer): Promise<ClientHttp2Session> {
@@ -88,7 +88,7 @@ const millionParts = field(2, Buffer.alloc(LARGE - 20, field(5, Buffer.alloc(0))
 
 describe('[SEC-2] A2A over gRPC, before authentication', () => {
   test('messages that are never completed are not read, and their calls are rejected', async () => {
-    const opened = await session(await serveGuarded({ maxLoginFailureBurst: 1000 }))
+    const opened = await session(await serveGuarded({ maxAuthFailureBurst: 1000 }))
     const partial = Buffer.alloc(LARGE)
     const before = await heldMegabytes()
     const sent = Array.from({ length: 60 }, () => send(opened, partial, { announced: LARGE + 1 }))
@@ -132,7 +132,7 @@ describe('[SEC-2] A2A over gRPC, after authentication', () => {
   test('a principal with sixteen unfinished messages waits for one of them, and another principal does not', async () => {
     const keys = join(temporaryFolder(), 'keys.json')
     const [anna, bert] = await createKeys(keys, ['anna', 'bert'])
-    const server = await serveA2a({ auth: { keys }, a2a: { default: 'lab', grpcPort: 0 } })
+    const server = await serveA2a({ auth: { keys }, a2a: { defaultComponent: 'lab', grpcPort: 0 } })
     const opened = await session(server)
     const unfinished = await session(server)
     for (let count = 0; count < 16; count++) send(unfinished, Buffer.alloc(10), { announced: 100, key: anna! })
@@ -147,14 +147,14 @@ describe('[SEC-2] A2A over gRPC, after authentication', () => {
   })
 
   test('a message that does not arrive in time ends its call, and the next one is read', async () => {
-    const opened = await session(await serveGuarded({ messageTimeoutMs: 200 }))
+    const opened = await session(await serveGuarded({ grpcMessageTimeoutMs: 200 }))
     const sent = Array.from({ length: 20 }, () => send(opened, Buffer.alloc(10), { announced: 100, key: KEY }))
     expect(new Set(await Promise.all(sent.map(({ status }) => status)))).toEqual(new Set([DEADLINE_EXCEEDED]))
     expect(await send(opened, Buffer.alloc(0), { key: KEY }).status).toBe(INVALID_ARGUMENT)
   })
 
   test('large messages that are never completed end with their deadline, and their connection stays usable', async () => {
-    const opened = await session(await serveGuarded({ messageTimeoutMs: 1000 }))
+    const opened = await session(await serveGuarded({ grpcMessageTimeoutMs: 1000 }))
     const partial = Buffer.alloc(LARGE)
     const sent = Array.from({ length: 60 }, () => send(opened, partial, { announced: LARGE + 1, key: KEY }))
     expect(new Set(await Promise.all(sent.map(({ status }) => status)))).toEqual(new Set([DEADLINE_EXCEEDED]))

@@ -8,7 +8,7 @@ import { until } from '../../support/until.ts'
 import { receive } from './receiver.ts'
 import { current, message, rpc, serveA2a } from './serve.ts'
 
-const push = { loopback: true, limits: { lookMs: 20, maxDeliveries: 12, timeoutMs: 60_000 } }
+const push = { loopback: true, limits: { pollIntervalMs: 20, maxDeliveries: 12, timeoutMs: 60_000 } }
 
 async function serveTwo(limits: object = {}) {
   const path = join(temporaryFolder(), 'keys.json')
@@ -44,7 +44,7 @@ test('push: three hundred dead receivers of many principals, also on the same ho
   const path = join(temporaryFolder(), 'keys.json')
   const names = Array.from({ length: 11 }, (_, at) => `principal${at}`)
   const [bert, ...hostile] = await createKeys(path, names)
-  const limits = { lookMs: 20, timeoutMs: 120_000 }
+  const limits = { pollIntervalMs: 20, requestTimeoutMs: 120_000 }
   const server = await serveA2a({
     a2a: { push: { loopback: true, limits } },
     auth: { keys: path },
@@ -74,7 +74,7 @@ test('push: a delivery that only waits for more events makes room for another on
   const path = join(temporaryFolder(), 'keys.json')
   const [anna, bert] = await createKeys(path, ['anna', 'bert'])
   // No delivery ends by itself while the test runs.
-  const limits = { lookMs: 20, maxDeliveries: 2, idleWaitMs: 600_000, timeoutMs: 600_000 }
+  const limits = { pollIntervalMs: 20, maxDeliveries: 2, idleTimeoutMs: 600_000, requestTimeoutMs: 600_000 }
   const server = await serveA2a({ a2a: { push: { loopback: true, limits } }, auth: { keys: path } })
   const as = (key: string) => ({ ...current, authorization: `Bearer ${key}` })
   const dead = await receive({ answer: () => new Promise<number>(() => {}) })

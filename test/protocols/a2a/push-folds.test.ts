@@ -54,7 +54,7 @@ async function serve(slow: readonly string[]) {
   const server = await serveA2a({
     store: overriding(inner, { read }),
     auth: { keys: path },
-    a2a: { push: { loopback: true, limits: { lookMs: 20, delayMs: 100, timeoutMs: 600_000 } } },
+    a2a: { push: { loopback: true, limits: { pollIntervalMs: 20, retryDelayMs: 100, requestTimeoutMs: 600_000 } } },
     limits: ONE_FOLD_EACH,
   })
   // Before the server closes, which waits for its deliveries.

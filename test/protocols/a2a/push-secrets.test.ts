@@ -20,7 +20,7 @@ const legacy = { 'a2a-version': '0.3' }
 const newKey = (): string => randomBytes(32).toString('hex')
 
 /** What a test would otherwise wait for. */
-const limits = { lookMs: 20, delayMs: 10, maxDelayMs: 50, idleWaitMs: 200, maxAttempts: 2 }
+const limits = { pollIntervalMs: 20, retryDelayMs: 10, maxRetryDelayMs: 50, idleTimeoutMs: 200, maxAttempts: 2 }
 const a2a = { push: { loopback: true, limits } }
 
 async function serveFile(path: string, secretKeys: readonly string[]): Promise<A2aServer> {

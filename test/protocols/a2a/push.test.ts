@@ -31,7 +31,7 @@ import {
 } from './serve.ts'
 
 /** What a test would otherwise wait for. */
-const limits = { lookMs: 20, delayMs: 10, maxDelayMs: 50, idleWaitMs: 200 }
+const limits = { pollIntervalMs: 20, retryDelayMs: 10, maxRetryDelayMs: 50, idleTimeoutMs: 200 }
 const a2a: A2aOptions = { push: { loopback: true, limits } }
 
 function pushTo(url: string, more: object = {}): object {
@@ -56,7 +56,7 @@ test('push: a slow poll does not schedule a timer in the past', async () => {
   const note = (warning: Error): void => void warnings.push(warning)
   process.on('warning', note)
   onTestFinished(() => void process.off('warning', note))
-  const server = await serveA2a({ a2a: { push: { loopback: true, limits: { ...limits, lookMs: 0 } } } })
+  const server = await serveA2a({ a2a: { push: { loopback: true, limits: { ...limits, pollIntervalMs: 0 } } } })
   const receiver = await receive()
   await send(server.agent(), 'text 1', {}, pushTo(receiver.url))
   await until('the end is told', () => isOver(receiver))
@@ -136,7 +136,7 @@ test('push: a push that the receiver answers with an error is retried before the
 test('push: a failed push is retried after the wall clock is set back by an hour', async () => {
   let offset = 0
   const clock = { now: () => Date.now() + offset }
-  const patient = { ...limits, delayMs: 100_000, maxDelayMs: 100_000 }
+  const patient = { ...limits, retryDelayMs: 100_000, maxRetryDelayMs: 100_000 }
   const server = await serveA2a({ a2a: { push: { loopback: true, limits: patient } }, clock })
   const receiver = await receive({ answer: (count) => (count === 1 ? 503 : 200) })
   await send(server.agent(), 'text 1', {}, pushTo(receiver.url))
@@ -340,7 +340,7 @@ test('push: DNS rebinding: a name that resolves to a public address first and to
   const lookup: Lookup = async () => [
     looks++ === 0 ? { address: '4000::1', family: 6 } : { address: '127.0.0.1', family: 4 },
   ]
-  nodeOf(server, { options: { limits: { ...limits, timeoutMs: 500 } }, lookup })
+  nodeOf(server, { options: { limits: { ...limits, requestTimeoutMs: 500 } }, lookup })
   await send(server.agent(), 'text 1', {}, pushTo(`http://rebound.example:${inside.port}/hook`))
   const [dead] = await until('it is given up', async () => {
     const found = await deadLetters(server.url)

@@ -68,7 +68,7 @@ function agentThat(id: string, otherwise: Behaviour): Component {
  * The kit asks for the statuses of 1.0.0, and takes no card that says anything to clients of 0.3.
  */
 export const tckOptions: A2aOptions = {
-  default: 'tck',
+  defaultComponent: 'tck',
   unversionedCard: '1.0',
   errorTable: '1.0.0',
   agents: { tck: { answersDirectly: true } },

@@ -80,7 +80,7 @@ function repeated(one: Buffer, bytes: number): Buffer {
 describe('[SEC-2] a WebSocket client that never reads', () => {
   // What the server reads at once stays below the count that is refused as a flood, so that only backpressure can hold it.
   test('a client that floods the server with requests is no longer read, then disconnected', async () => {
-    const limits = { subscriberStallTimeoutMs: 1500, loginTimeoutMs: 600_000, heartbeatIntervalMs: 600_000 }
+    const limits = { subscriberStallTimeoutMs: 1500, socketAuthTimeoutMs: 600_000, heartbeatIntervalMs: 600_000 }
     const server = await serveGuarded({ limits })
     const { sent, held } = await flood(await upgraded(server), repeated(frame('0'.padEnd(100)), 5000), 24 * MB)
     expect(held).toBeLessThan(20)
@@ -149,7 +149,7 @@ test('a WebSocket client that sends faster than it is answered, and reads, is an
 
 describe('[SEC-2] AgentOS WebSocket: before authentication', () => {
   test('a WebSocket has a limited time to authenticate', async () => {
-    const server = await serveGuarded({ limits: { loginTimeoutMs: 100 } })
+    const server = await serveGuarded({ limits: { socketAuthTimeoutMs: 100 } })
     const client = new WebSocket(`${server.url.replace('http', 'ws')}/agents/ws`)
     const closed = await new Promise<[number, string]>((resolve) =>
       client.once('close', (code, reason) => resolve([code, reason.toString()])),
@@ -158,7 +158,7 @@ describe('[SEC-2] AgentOS WebSocket: before authentication', () => {
   })
 
   test('a WebSocket that authenticates in time stays open', async () => {
-    const server = await serveGuarded({ limits: { loginTimeoutMs: 1000 } })
+    const server = await serveGuarded({ limits: { socketAuthTimeoutMs: 1000 } })
     const client = new WebSocket(`${server.url.replace('http', 'ws')}/agents/ws`)
     onTestFinished(() => client.terminate())
     const messages: string[] = []
@@ -180,7 +180,7 @@ describe('[SEC-2] AgentOS WebSocket: before authentication', () => {
   })
 
   test('WebSocket frames that are never completed use little memory', async () => {
-    const server = await serveGuarded({ limits: { loginTimeoutMs: 60_000 } })
+    const server = await serveGuarded({ limits: { socketAuthTimeoutMs: 60_000 } })
     const sockets = await Promise.all(Array.from({ length: 20 }, () => upgraded(server)))
     const payload = Buffer.alloc(4 * 1024 * 1024 - 1)
     const partial = frame(payload, { claimed: payload.length + 1 })
@@ -197,7 +197,7 @@ describe('[SEC-2] AgentOS WebSocket: before authentication', () => {
   })
 
   test('the number of connections per address is limited, and closed ones are freed', async () => {
-    const server = await serveGuarded({ limits: { maxLoginsPerAddress: 2 } })
+    const server = await serveGuarded({ limits: { maxUnauthenticatedSocketsPerAddress: 2 } })
     const first = await upgraded(server)
     await upgraded(server)
     await expect(upgraded(server)).rejects.toThrow('refused')

@@ -85,7 +85,12 @@ test('metrics: upstreams with their status, circuit, queue and counts', async ()
   const chat = await startChatServer({
     m: (response) => void waiting.push(() => response.writeHead(500).end()),
   })
-  const options = { models: ['m'], name: 'gpu', concurrency: 1, breaker: { failures: 1, openMs: 60_000 } }
+  const options = {
+    models: ['m'],
+    name: 'gpu',
+    maxConcurrentRuns: 1,
+    breaker: { failureThreshold: 1, resetTimeoutMs: 60_000 },
+  }
   const components = [upstream.openai(chat.url, options), ...labComponents()]
   const server = await serveInProcess({ store: createMemoryStore(), components })
   const [first, second] = [

@@ -18,7 +18,7 @@ export interface AdmissionOptions {
   /** Renders an error in the format of the called service. */
   readonly statusOf: (path: string, cause: unknown) => Grpc.StatusObject
   /** Time limit for receiving a call's message. */
-  readonly messageTimeoutMs: number
+  readonly grpcMessageTimeoutMs: number
 }
 
 export class GrpcAdmission {
@@ -65,7 +65,7 @@ export class GrpcAdmission {
     call: Parameters<Grpc.ServerInterceptor>[1],
     reading: Reading,
   ): Promise<boolean> {
-    const { authenticator, proxies, rate, grpc, messageTimeoutMs } = this.#options
+    const { authenticator, proxies, rate, grpc, grpcMessageTimeoutMs } = this.#options
     await paceRequests()
     if (reading.hasEnded) return false
     const bearer = bearerIn(metadata.get('authorization').map(String).join(','))
@@ -82,9 +82,9 @@ export class GrpcAdmission {
     this.#principals.set(metadata, principal)
     const slot = this.#slotsOf(principal).take()
     const deadline = setTimeout(() => {
-      const details = `the message did not arrive within ${messageTimeoutMs / 1000} s`
+      const details = `the message did not arrive within ${grpcMessageTimeoutMs / 1000} s`
       call.sendStatus({ code: grpc.status.DEADLINE_EXCEEDED, details })
-    }, messageTimeoutMs)
+    }, grpcMessageTimeoutMs)
     reading.onEnd(() => {
       clearTimeout(deadline)
       slot.release()

@@ -3,14 +3,14 @@ import type * as Grpc from '@grpc/grpc-js'
 import type { Codecs } from '../../../a2a/grpc/packages.ts'
 import type { HoldfastError } from '../../../core/model/errors.ts'
 import { retrySeconds } from '../../../http/response/respond.ts'
-import { describeError, type ErrorTable } from '../wire/errors.ts'
+import { describeError, type A2aErrorTable } from '../wire/errors.ts'
 
 const DETAILS = 'grpc-status-details-bin'
 
 export function toStatus(
   { Metadata, status: codes }: typeof Grpc,
   error: HoldfastError,
-  table: ErrorTable,
+  table: A2aErrorTable,
   codecs: Codecs,
 ): Grpc.StatusObject {
   const { grpc, message, details } = describeError(error, table)

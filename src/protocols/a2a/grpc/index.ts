@@ -70,7 +70,7 @@ export async function openGrpc(options: GrpcOptions): Promise<GrpcServer> {
     authenticator,
     proxies,
     rate,
-    messageTimeoutMs: limits.messageTimeoutMs,
+    grpcMessageTimeoutMs: limits.grpcMessageTimeoutMs,
     statusOf: (path, cause) => services.get(path.split('/')[1]!)!.statusOf(cause),
   })
   const server = new grpc.Server({

@@ -38,7 +38,7 @@ async function* streamedUpdates(
   while (!signal.aborted) {
     const slice = await service.read(principal, run.id, cursor.after)
     if (slice === undefined) {
-      if (service.closed)
+      if (service.isClosed)
         throw new HoldfastError('unavailable', 'the server ends this stream; the task continues: subscribe again')
       await service.waitForMore(principal, run.id, cursor.after, service.limits.longPollTimeoutMs, ended)
       fold.signal.throwIfAborted()

@@ -49,8 +49,8 @@ export function deliveryIn({ body }: Document): Delivery {
 }
 
 /** Delay before the next attempt after this many failures. Jitter shortens it by up to half. */
-export function retryDelayMs(failures: number, { delayMs, maxDelayMs }: PushLimits): number {
-  return Math.min(maxDelayMs, delayMs * 2 ** (failures - 1))
+export function retryDelayMs(failures: number, limits: PushLimits): number {
+  return Math.min(limits.maxRetryDelayMs, limits.retryDelayMs * 2 ** (failures - 1))
 }
 
 /** Whether an attempt is due. One that lies further ahead than its delay was scheduled before the wall clock was set back. */

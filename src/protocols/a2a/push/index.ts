@@ -99,8 +99,8 @@ export class Pushes {
       const restMs = Math.min(took / POLL_DUTY_CYCLE, POLL_PAUSE_MS_MAX)
       await pause(restMs, signal)
       // A slow poll is followed by a pause longer than the poll interval.
-      if (restMs < this.#limits.lookMs)
-        await pause(this.#limits.lookMs - restMs, AbortSignal.any([signal, this.#slotFreed.signal]))
+      if (restMs < this.#limits.pollIntervalMs)
+        await pause(this.#limits.pollIntervalMs - restMs, AbortSignal.any([signal, this.#slotFreed.signal]))
     }
   }
 

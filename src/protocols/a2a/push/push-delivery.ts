@@ -144,7 +144,7 @@ export class PushDelivery {
     this.#idleWait = new AbortController()
     const ended = AbortSignal.any([signal, shed, this.#idleWait.signal])
     try {
-      return await service.waitForMore(this.#principal, this.#delivery.task, after, limits.idleWaitMs, ended)
+      return await service.waitForMore(this.#principal, this.#delivery.task, after, limits.idleTimeoutMs, ended)
     } finally {
       this.#idleWait = undefined
     }
@@ -164,7 +164,7 @@ export class PushDelivery {
     fold.pause()
     try {
       const sent = signer === undefined ? notification : await signNotification(notification, signer, clock.now())
-      await post(sent, { loopback, lookup, timeoutMs: limits.timeoutMs, signal })
+      await post(sent, { loopback, lookup, timeoutMs: limits.requestTimeoutMs, signal })
     } catch (cause) {
       signal.throwIfAborted()
       await this.#failed(cause)

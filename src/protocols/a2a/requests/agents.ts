@@ -92,6 +92,6 @@ export class Agents {
   }
 
   get #defaultId(): string | undefined {
-    return this.#options.options.default ?? this.#options.service.components()[0]?.id
+    return this.#options.options.defaultComponent ?? this.#options.service.components()[0]?.id
   }
 }

@@ -254,7 +254,8 @@ export class Operations {
 
   /** Whether a message id identifies a message. Clients that do not know the resume extension often reuse ids. */
   #deduplicates({ extensions }: OperationCaller): boolean {
-    return this.#options.idempotent ?? extensions.has(RESUME_EXTENSION)
+    const { deduplicateMessages = 'extension' } = this.#options
+    return deduplicateMessages === 'extension' ? extensions.has(RESUME_EXTENSION) : deduplicateMessages === 'always'
   }
 
   /** Messages are deduplicated by context and message id, or by the client's idempotency key. */

@@ -4,7 +4,7 @@ import { retrySeconds } from '../../../http/response/respond.ts'
 import type { ErrorResponse } from '../../../http/routing/route.ts'
 
 /** Version of the specification: 1.0.1 corrected some statuses of 1.0.0, which the official test suite still expects. */
-export type ErrorTable = '1.0.1' | '1.0.0'
+export type A2aErrorTable = '1.0.1' | '1.0.0'
 
 interface ErrorText {
   /** JSON-RPC. */
@@ -153,7 +153,7 @@ export interface ErrorDescription {
 
 const DOMAIN = 'a2a-protocol.org'
 
-export function describeError(error: HoldfastError, table: ErrorTable): ErrorDescription {
+export function describeError(error: HoldfastError, table: A2aErrorTable): ErrorDescription {
   const about = (error.details?.['a2a'] ?? {}) as About
   const reason = about.reason ?? reasonByCode[error.code]
   const wording: ErrorText = reason === undefined ? wordings[error.code] : reasons[reason]
@@ -192,14 +192,14 @@ export interface RpcErrorObject {
   readonly data?: readonly object[]
 }
 
-export function toRpcError(error: HoldfastError, table: ErrorTable): RpcErrorObject {
+export function toRpcError(error: HoldfastError, table: A2aErrorTable): RpcErrorObject {
   const { code, message, details } = describeError(error, table)
   const data = [...details, ...retryInfo(error)]
   return { code, message, ...(data.length > 0 && { data }) }
 }
 
 /** The HTTP+JSON body: `google.rpc.Status` with the HTTP status. */
-export function toStatusBody(error: HoldfastError, table: ErrorTable): object {
+export function toStatusBody(error: HoldfastError, table: A2aErrorTable): object {
   const { status, grpc, message, details } = describeError(error, table)
   return { error: { code: status, status: grpc, message, details: [...details, ...retryInfo(error)] } }
 }
@@ -207,7 +207,7 @@ export function toStatusBody(error: HoldfastError, table: ErrorTable): object {
 /** 0.3 defines no body for errors of HTTP+JSON. The official Python client reads the class of its exception from `type`. */
 export function toLegacyStatus(
   error: HoldfastError,
-  table: ErrorTable,
+  table: A2aErrorTable,
 ): { readonly status: number; readonly body: object } {
   const { status, code, message, reason } = describeError(error, table)
   return { status, body: { code, message, ...(reason !== undefined && { type: className(reason) }) } }
@@ -220,7 +220,7 @@ function className(reason: Reason): string {
 
 export function toStatusResponse(
   error: HoldfastError,
-  table: ErrorTable,
+  table: A2aErrorTable,
   contentType = 'application/json',
 ): ErrorResponse {
   const { status } = describeError(error, table)

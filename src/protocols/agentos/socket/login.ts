@@ -23,13 +23,16 @@ export class Login {
     socket: WebSocket,
     raw: Duplex,
     outbox: SocketOutbox,
-    { loginTimeoutMs, maxLoginBytes }: Pick<Limits, 'loginTimeoutMs' | 'maxLoginBytes'>,
+    {
+      socketAuthTimeoutMs,
+      maxUnauthenticatedMessageBytes,
+    }: Pick<Limits, 'socketAuthTimeoutMs' | 'maxUnauthenticatedMessageBytes'>,
   ) {
     this.#raw = raw
     this.#outbox = outbox
-    this.#maxBytes = maxLoginBytes
-    const tooLate = `authenticate within ${loginTimeoutMs / 1000} s`
-    this.#deadline = setTimeout(() => outbox.disconnect(closeCodes.policyViolation, tooLate), loginTimeoutMs)
+    this.#maxBytes = maxUnauthenticatedMessageBytes
+    const tooLate = `authenticate within ${socketAuthTimeoutMs / 1000} s`
+    this.#deadline = setTimeout(() => outbox.disconnect(closeCodes.policyViolation, tooLate), socketAuthTimeoutMs)
     raw.on('data', this.#onData)
     socket.once('close', () => this.end())
   }

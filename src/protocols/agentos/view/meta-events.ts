@@ -67,17 +67,17 @@ function liveStatus({ status }: State): string {
 }
 
 /** Caveats, machine-readable. */
-function gapFields({ next, trimmedBefore }: State, { clamped }: StreamPosition): object {
+function gapFields({ next, trimmedBefore }: State, { isClamped }: StreamPosition): object {
   return {
-    ...(clamped && { last_event_index_clamped_to: next - 1 }),
+    ...(isClamped && { last_event_index_clamped_to: next - 1 }),
     ...(trimmedBefore !== undefined && { gap: true, first_available_index: trimmedBefore }),
   }
 }
 
 /** Caveats, as text. */
-function gapText({ next, trimmedBefore }: State, { clamped, requested }: StreamPosition): string {
+function gapText({ next, trimmedBefore }: State, { isClamped, requested }: StreamPosition): string {
   if (trimmedBefore !== undefined) return ' Earlier events were trimmed and cannot be replayed.'
-  return clamped ? ` Event ${requested} does not exist; the last one is ${next - 1}.` : ''
+  return isClamped ? ` Event ${requested} does not exist; the last one is ${next - 1}.` : ''
 }
 
 export function encodeMetaEvents(metas: readonly MetaEvent[]): string {

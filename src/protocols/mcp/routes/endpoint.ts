@@ -119,7 +119,7 @@ async function wholeResult(call: Call, service: Service, { view, name, leg, ...f
     if (state.waiting.length > 0 && state.leg >= leg)
       return pausedResult(form, view.run, { questions: state.waiting, leg: state.leg }, name.supportsElicitation)
     if (signal.aborted) throw new HoldfastError('unavailable', 'the client disconnected before the response was ready')
-    if (service.closed) throw new HoldfastError('unavailable', 'the server is shutting down; the run continues')
+    if (service.isClosed) throw new HoldfastError('unavailable', 'the server is shutting down; the run continues')
     await service.waitForMore(principal, name.run, index, service.limits.longPollTimeoutMs, signal, {
       countsAsSubscriber: true,
     })

@@ -56,7 +56,7 @@ async function longPoll(
   const held = new OpenCall(call, service)
   const until = performance.now() + wait
   try {
-    while (performance.now() < until && !held.signal.aborted && !service.closed) {
+    while (performance.now() < until && !held.signal.aborted && !service.isClosed) {
       await follower.wait(Math.min(service.limits.pollIntervalMs, until - performance.now()), held.signal)
       held.assertCurrent()
       await follower.refresh()
@@ -99,7 +99,7 @@ async function deliver(call: Call, service: Service, follower: SessionFollower, 
   // Gives a client without events its position.
   await client.write(`${encodeRetry(retryDelayMs)}id: ${follower.cursor}\nevent: stream.progress\ndata: {}\n\n`)
   let spoken = performance.now()
-  while (!signal.aborted && !service.closed) {
+  while (!signal.aborted && !service.isClosed) {
     const batch = await follower.next(eventsAtOnce(service.limits, follower.cursor))
     const isSilent = performance.now() - spoken >= heartbeatIntervalMs
     const text = batch === undefined ? (isSilent ? HEARTBEAT : '') : framesOf(batch, follower)

@@ -124,7 +124,7 @@ export class ResponseSession implements SocketPeer {
     try {
       await feed.open(this.#service, principal)
       const end = await feed.ended
-      if (policy === 'stop' && this.#gone.signal.aborted && !this.#service.closed)
+      if (policy === 'stop' && this.#gone.signal.aborted && !this.#service.isClosed)
         await this.#service.stop(principal, part.run, 'the client disconnected')
       return end
     } finally {
