@@ -4,7 +4,7 @@
  */
 import { type Clock, systemClock } from '../core/ports/clock.ts'
 import { assertReadable } from '../core/model/cursor.ts'
-import { HoldfastError } from '../core/model/errors.ts'
+import { HoldfastError, runNotFound } from '../core/model/errors.ts'
 import { Hints } from '../core/delivery/hints.ts'
 import type { TransferredRun, StoreTransfer } from '../core/ports/store-transfer.ts'
 import { comesBefore, cursorOf, positionOf } from '../core/model/page.ts'
@@ -35,7 +35,7 @@ import { type Append, MemoryWriter } from './memory/writer.ts'
 import { OwnerTotals } from './shared/owner-totals.ts'
 import { ServedComponents } from './shared/served-components.ts'
 import { FairOrder } from './shared/fair-order.ts'
-import { claimedAgain, expectsEvent, hasEnded, noRun, idInUse, notFinished } from './shared/refusals.ts'
+import { claimedAgain, expectsEvent, hasEnded, idInUse, notFinished } from './shared/refusals.ts'
 
 /** Options of `createMemoryStore`. */
 export interface MemoryStoreOptions {
@@ -166,7 +166,7 @@ class MemoryStore implements Store {
 
   async read(id: string, after: number, maxBytes: number): Promise<Slice | undefined> {
     const entry = this.#entries.get(id)
-    if (entry === undefined) throw noRun(id)
+    if (entry === undefined) throw runNotFound(id)
     const next = nextOf(entry)
     assertReadable(stored(entry), after)
     const start = after + 1 - entry.first
@@ -279,7 +279,7 @@ class MemoryStore implements Store {
   /** Atomic: appends the whole batch or nothing (LOG-1, LOG-3, LOG-4). */
   #commit(id: string, epoch: number, first: number, batch: readonly Append[]): void {
     const entry = this.#entries.get(id)
-    if (entry === undefined) throw noRun(id)
+    if (entry === undefined) throw runNotFound(id)
     if (isFinished(entry.run.status)) throw hasEnded(id)
     if (epoch !== entry.epoch) throw claimedAgain(id, entry.epoch, epoch)
     if (first !== nextOf(entry)) throw expectsEvent(id, nextOf(entry), first)

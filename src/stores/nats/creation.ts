@@ -3,11 +3,12 @@
  * session document, and last the run itself, which makes it exist. If a node dies in between, the next node that
  * finds the partial creation marks it void before it reuses its key or lane.
  */
+import { idInUse } from '../shared/refusals.ts'
 import { HoldfastError, storeUnavailable } from '../../core/model/errors.ts'
 import type { TransferredRun } from '../../core/ports/store-transfer.ts'
 import { isFinished, type Run } from '../../core/model/run.ts'
 import type { CreateResult, NewRun, StoredRun } from '../../core/ports/store.ts'
-import { delay } from '../shared/delay.ts'
+import { delayUntilAbort } from '../shared/delay.ts'
 import type { NatsDocuments } from './state/documents.ts'
 import type { Description } from './log/head.ts'
 import type { Key, Keys } from './state/keys.ts'
@@ -123,7 +124,7 @@ export class Creation {
     const { lanes, messages, stored, signal } = this.#options
     const number = this.#next()
     if (run.lane === undefined) return { number, isFirst: true }
-    for (const until = performance.now() + 2 * CREATION_MS; ; await delay(LOOK_MS, signal)) {
+    for (const until = performance.now() + 2 * CREATION_MS; ; await delayUntilAbort(LOOK_MS, signal)) {
       const entered = await lanes.enter(run.lane, run.id, number, mustBeFree)
       if (!('busy' in entered)) return entered
       const busy = await messages.read(entered.busy)
@@ -153,7 +154,7 @@ export class Creation {
   /** The run that a key belongs to; waits while that run is being created. */
   async #lookUp(owner: string, key: string): Promise<{ readonly key: Key; readonly stored?: StoredRun } | undefined> {
     const { keys, messages, stored, signal } = this.#options
-    for (const since = performance.now(); ; await delay(LOOK_MS, signal)) {
+    for (const since = performance.now(); ; await delayUntilAbort(LOOK_MS, signal)) {
       const found = await keys.find(owner, key)
       if (found === undefined) return undefined
       const current = await messages.read(found.id)

@@ -1,6 +1,6 @@
 /** Creates missing streams, safe for concurrent nodes, and checks that existing ones match the options. */
 import { HoldfastError, detailOf } from '../../core/model/errors.ts'
-import { delay } from '../shared/delay.ts'
+import { delayUntilAbort } from '../shared/delay.ts'
 import { JetStreamError, NoResponders } from './connection/failures.ts'
 import { Layout, type SubjectAddress, versionAddress } from './layout.ts'
 import type { JetStream } from './connection/jetstream.ts'
@@ -126,7 +126,7 @@ async function makeStream(
     const info =
       (await infoOf(jetstream, address.stream)) ?? (await create(jetstream, address, requested, tries < PEER_TRIES_MAX))
     if (info !== undefined) return check(jetstream, address, info, requested)
-    await delay(TRY_MS, jetstream.signal)
+    await delayUntilAbort(TRY_MS, jetstream.signal)
   }
   throw unsupportedSetup(
     `the stream ${address.stream} is being created by another node, but does not appear: check that the servers have a leader`,
@@ -141,7 +141,7 @@ async function infoOf(jetstream: JetStream, stream: string): Promise<StreamInfo 
     } catch (cause) {
       const reason = (cause as { cause?: unknown }).cause
       if (reason instanceof JetStreamError && reason.isNoStream) return undefined
-      if (tries < TRIES_MAX && !jetstream.signal.aborted) await delay(TRY_MS, jetstream.signal)
+      if (tries < TRIES_MAX && !jetstream.signal.aborted) await delayUntilAbort(TRY_MS, jetstream.signal)
       else if (reason instanceof NoResponders)
         throw unsupportedSetup(
           'the server has no JetStream: start it with -js, or with a `jetstream` block in its configuration',

@@ -26,7 +26,7 @@ import type {
 import type { StoredUsage } from '../../core/model/storage-usage.ts'
 import { BatchWriter } from '../shared/batch-writer.ts'
 import { OwnerTotals } from '../shared/owner-totals.ts'
-import { delay } from '../shared/delay.ts'
+import { delayUntilAbort } from '../shared/delay.ts'
 import type { Alarms } from './following/alarms.ts'
 import { ReadBarriers } from './log/read-barriers.ts'
 import { Commits } from './log/commits.ts'
@@ -311,7 +311,7 @@ export class NatsStore implements Store {
     clearInterval(this.#sweeping)
     this.#lossDetector.close()
     const enough = new AbortController()
-    const late = delay(CLOSE_MS, enough.signal)
+    const late = delayUntilAbort(CLOSE_MS, enough.signal)
     await Promise.race([Promise.all([this.#commits.idle(), Promise.allSettled(this.#underWay)]), late])
     for (const follower of [...this.#logs, ...this.#states]) follower.close()
     await Promise.race([this.#jetstream.close(), late])

@@ -2,7 +2,7 @@
 import type { ClientConfig, Pool, PoolClient, PoolConfig, QueryConfig, QueryResult, QueryResultRow } from 'pg'
 import { detailOf, storeUnavailable } from '../../core/model/errors.ts'
 import type { StoreHealth } from '../../core/ports/store.ts'
-import { delay } from '../shared/delay.ts'
+import { delayUntilAbort } from '../shared/delay.ts'
 import { cancelBackend } from './cancel-request.ts'
 import { ConnectionsBusyError, failureKind, isSilence, leavesConnection, storeError } from './failures.ts'
 import { beginWith, sessionSettings, type TimeBounds } from './time-bounds.ts'
@@ -113,7 +113,7 @@ export class Database {
         const triedMs = performance.now() - since + delayMs
         const givesUp = kind === 'refused' || triedMs > (kind === 'undone' ? boundMs : patienceMs)
         if (givesUp) throw storeError(cause, RETRY_MAX_MS)
-        await delay(delayMs, this.#closing.signal)
+        await delayUntilAbort(delayMs, this.#closing.signal)
       }
     }
   }

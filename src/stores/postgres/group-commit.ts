@@ -3,12 +3,12 @@
  * adapts to the load, and a lone event waits only for its own tick of the event loop. Runs are spread over two commit streams, so
  * that one commit is prepared here while the server works on the other.
  */
-import { HoldfastError, isHoldfastError } from '../../core/model/errors.ts'
+import { HoldfastError, isHoldfastError, runNotFound } from '../../core/model/errors.ts'
 import type { Slice } from '../../core/model/record.ts'
 import { isFinished } from '../../core/model/run.ts'
 import type { Database, Statement } from './database.ts'
-import type { Part, PostgresWriter } from './writer.ts'
-import { claimedAgain, expectsEvent, hasEnded, noRun } from '../shared/refusals.ts'
+import type { BatchWriter, Part } from '../shared/batch-writer.ts'
+import { claimedAgain, expectsEvent, hasEnded } from '../shared/refusals.ts'
 
 export interface GroupCommitOptions {
   readonly database: Database
@@ -49,7 +49,7 @@ export class GroupCommit {
   }
 
   /** A run always uses the same commit stream, which keeps its appends in order. */
-  appended(writer: PostgresWriter): void {
+  appended(writer: BatchWriter): void {
     this.#streams[writer.id.charCodeAt(writer.id.length - 1) % COMMIT_STREAMS]!.appended(writer)
   }
 
@@ -61,14 +61,14 @@ export class GroupCommit {
 
 class CommitStream {
   readonly #options: GroupCommitOptions
-  readonly #waiting = new Set<PostgresWriter>()
+  readonly #waiting = new Set<BatchWriter>()
   #working: Promise<void> | undefined
 
   constructor(options: GroupCommitOptions) {
     this.#options = options
   }
 
-  appended(writer: PostgresWriter): void {
+  appended(writer: BatchWriter): void {
     this.#waiting.add(writer)
     this.#working ??= this.#work()
   }
@@ -170,7 +170,7 @@ function batchOf(parts: readonly Part[]): Batch {
 }
 
 function refusalOf({ writer: { id, epoch }, first }: Part, answer: CommitReply | undefined): HoldfastError {
-  if (answer === undefined || answer.epoch === null || answer.next === null) return noRun(id)
+  if (answer === undefined || answer.epoch === null || answer.next === null) return runNotFound(id)
   if (answer.closed === true) return hasEnded(id)
   return answer.epoch === epoch ? expectsEvent(id, answer.next, first) : claimedAgain(id, answer.epoch, epoch)
 }

@@ -1,5 +1,5 @@
 /** Receives hints from other nodes: one connection with LISTEN, reopened whenever it breaks. */
-import { delay } from '../shared/delay.ts'
+import { delayUntilAbort } from '../shared/delay.ts'
 import { connectionConfig, type Pg } from './database.ts'
 
 export interface ListenerOptions {
@@ -45,7 +45,7 @@ export class Listener {
       } catch {
         // Until it is back, followers poll the log.
       }
-      await delay(delayMs, signal)
+      await delayUntilAbort(delayMs, signal)
       delayMs = Math.min(delayMs * 2, RETRY_MAX_MS)
     }
   }
@@ -66,7 +66,7 @@ export class Listener {
       await Promise.race([listening, untilAborted(signal)])
       if (!signal.aborted) onListening()
       while (!signal.aborted) {
-        await delay(ASK_EVERY_MS, signal)
+        await delayUntilAbort(ASK_EVERY_MS, signal)
         if (!signal.aborted) await Promise.race([client.query('SELECT'), untilAborted(signal)])
       }
     } finally {

@@ -1,12 +1,11 @@
 /** Reads slices of a run's log. */
 import { assertReadable } from '../../core/model/cursor.ts'
-import { storeUnavailable } from '../../core/model/errors.ts'
+import { storeUnavailable, runNotFound } from '../../core/model/errors.ts'
 import { faultIn } from '../../core/delivery/read-log.ts'
 import { lastOf, type Slice, sliceWithin } from '../../core/model/record.ts'
 import { isFinished, type Run } from '../../core/model/run.ts'
 import { joinAfter } from '../shared/join-after.ts'
 import type { Database } from './database.ts'
-import { noRun } from '../shared/refusals.ts'
 
 /** Rows of one read. The rows of a slow run hold few events each. */
 const ROWS_MAX = 512
@@ -32,7 +31,7 @@ export async function readLog(
   const wanted = Number.isInteger(after) ? Math.min(Math.max(after + 1, 0), INTEGER_MAX) : 0
   const rows = await database.query<Row>(statement(schema), [id, wanted, maxBytes])
   const [head] = rows
-  if (head === undefined) throw noRun(id)
+  if (head === undefined) throw runNotFound(id)
   const run = JSON.parse(head.run) as Run
   assertReadable({ run, first: head.retained, next: head.next }, after)
   if (after === head.next - 1) return undefined

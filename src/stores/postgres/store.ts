@@ -25,7 +25,7 @@ import type {
   StoredRun,
   StoreHealth,
 } from '../../core/ports/store.ts'
-import { delay } from '../shared/delay.ts'
+import { delayUntilAbort } from '../shared/delay.ts'
 import { connectionConfig, Database, type Pg, Reachability } from './database.ts'
 import { PostgresDocuments } from './documents.ts'
 import { GroupCommit, COMMIT_STREAMS } from './group-commit.ts'
@@ -39,7 +39,7 @@ import { migrated } from './schema.ts'
 import { scopeOfBounds, type TimeBounds } from './time-bounds.ts'
 import { claimable, forgetTurns, unservedQuery } from './fair-order.ts'
 import { PostgresUsage } from './usage.ts'
-import { type Part, PostgresWriter } from './writer.ts'
+import { BatchWriter, type Part } from '../shared/batch-writer.ts'
 import { idInUse, notFinished } from '../shared/refusals.ts'
 
 export interface PostgresStoreOptions {
@@ -246,7 +246,7 @@ export class PostgresStore implements Store {
     claim: { readonly epoch: number; readonly next: number },
     onRefused?: (cause: unknown) => void,
   ): LogWriter {
-    return new PostgresWriter(id, claim, (writer) => this.#commits.appended(writer), onRefused)
+    return new BatchWriter(id, claim, (writer) => this.#commits.appended(writer), onRefused)
   }
 
   read(id: string, after: number, maxBytes: number): Promise<Slice | undefined> {
@@ -330,7 +330,7 @@ export class PostgresStore implements Store {
 
   async #close(): Promise<void> {
     const enough = new AbortController()
-    const late = delay(CLOSE_MS, enough.signal)
+    const late = delayUntilAbort(CLOSE_MS, enough.signal)
     await Promise.race([this.#commits.idle(), late])
     await Promise.race([this.#notifier.close(), late])
     const databases = [this.#committing, this.#renewing, this.#database]

@@ -1,7 +1,7 @@
 /** Delay that closing a store cuts short. */
 
 /** Resolves after the delay, or as soon as the signal aborts. */
-export function delay(milliseconds: number, signal: AbortSignal): Promise<void> {
+export function delayUntilAbort(milliseconds: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
       clearTimeout(timer)

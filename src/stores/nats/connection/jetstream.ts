@@ -2,7 +2,7 @@
 import type { Msg, MsgHdrs, NatsConnection } from '@nats-io/transport-node'
 import { HoldfastError, detailOf, storeUnavailable } from '../../../core/model/errors.ts'
 import type { StoreHealth } from '../../../core/ports/store.ts'
-import { delay } from '../../shared/delay.ts'
+import { delayUntilAbort } from '../../shared/delay.ts'
 import { bodyOf, messageIn, seqOf } from './replies.ts'
 import { type ConnectOptions, connectionError, connectTo, type Nats } from './connect.ts'
 import type { SubjectAddress } from '../layout.ts'
@@ -288,7 +288,7 @@ export class JetStream {
         if (kind === 'unsure') onUnsure?.()
         this.#failure = detailOf(cause)
         if (performance.now() + delayMs > until || this.#closing.signal.aborted) throw cause
-        await delay(delayMs, this.#closing.signal)
+        await delayUntilAbort(delayMs, this.#closing.signal)
       }
     }
   }

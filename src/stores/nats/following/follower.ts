@@ -4,7 +4,7 @@
  */
 import type { Msg, Subscription } from '@nats-io/transport-node'
 import { storeUnavailable } from '../../../core/model/errors.ts'
-import { delay } from '../../shared/delay.ts'
+import { delayUntilAbort } from '../../shared/delay.ts'
 import type { SubjectAddress } from '../layout.ts'
 import type { JetStream } from '../connection/jetstream.ts'
 import { HEAD } from '../connection/message.ts'
@@ -93,7 +93,7 @@ export class Follower {
 
   async #current(): Promise<void> {
     const { jetstream, address } = this.#options
-    for (const until = performance.now() + START_MS; !this.#isCurrent; await delay(2, jetstream.signal)) {
+    for (const until = performance.now() + START_MS; !this.#isCurrent; await delayUntilAbort(2, jetstream.signal)) {
       if (performance.now() > until || jetstream.signal.aborted)
         throw storeUnavailable(
           `the stream ${address.stream} is not delivered: check that the NATS servers have a leader for it`,
@@ -118,7 +118,7 @@ export class Follower {
     if (seq <= this.#seq) return
     const enough = new AbortController()
     const seen = new Promise<void>((resolve) => this.#waiting.push({ seq, since: performance.now(), resolve }))
-    const late = delay(CAUGHT_UP_MS, AbortSignal.any([enough.signal, jetstream.signal])).then(() => true)
+    const late = delayUntilAbort(CAUGHT_UP_MS, AbortSignal.any([enough.signal, jetstream.signal])).then(() => true)
     const isLate = await Promise.race([seen, late])
     enough.abort()
     if (isLate)
@@ -167,7 +167,7 @@ export class Follower {
   async #watch(): Promise<void> {
     const { signal } = this.#options.jetstream
     while (!signal.aborted) {
-      await delay(WATCH_MS, signal)
+      await delayUntilAbort(WATCH_MS, signal)
       if (!signal.aborted && performance.now() - this.#heardAt > HEARTBEAT_MS * 3) await this.#again()
     }
   }

@@ -2,10 +2,11 @@
  * Appends. Each run with buffered records has one message under way; it holds everything that was buffered when the previous
  * one was acknowledged. The batch size therefore adapts to the load, and a lone event does not wait.
  */
+import { runNotFound } from '../../../core/model/errors.ts'
 import { isFinished } from '../../../core/model/run.ts'
 import type { BatchWriter, Part } from '../../shared/batch-writer.ts'
 import type { CurrentRun, RunMessages, Step } from './run-messages.ts'
-import { claimedAgain, expectsEvent, hasEnded, noRun } from '../../shared/refusals.ts'
+import { claimedAgain, expectsEvent, hasEnded } from '../../shared/refusals.ts'
 
 export interface CommitsOptions {
   readonly messages: RunMessages
@@ -80,7 +81,7 @@ export class Commits {
 
 /** Refuses a batch as a whole if epoch or index do not match (LOG-1, LOG-3, LOG-4). */
 function expectToFit({ writer: { id, epoch }, first }: Part, current: CurrentRun | undefined): void {
-  if (current === undefined) throw noRun(id)
+  if (current === undefined) throw runNotFound(id)
   const { head } = current
   if (isFinished(head.status)) throw hasEnded(id)
   if (head.epoch !== epoch) throw claimedAgain(id, head.epoch, epoch)

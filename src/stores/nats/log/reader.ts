@@ -1,12 +1,11 @@
 /** Reads slices of a run's log. */
 import { assertReadable } from '../../../core/model/cursor.ts'
-import { HoldfastError } from '../../../core/model/errors.ts'
+import { HoldfastError, runNotFound } from '../../../core/model/errors.ts'
 import { lastOf, type Slice, sliceWithin } from '../../../core/model/record.ts'
 import { isFinished } from '../../../core/model/run.ts'
 import { joinAfter } from '../../shared/join-after.ts'
 import { UnreadableRun } from '../following/alarms.ts'
 import type { RunMessages, Tip } from './run-messages.ts'
-import { noRun } from '../../shared/refusals.ts'
 
 /** Messages requested concurrently, in growing batches, since one is often enough. */
 const BATCHES = [1, 4, 16, 64]
@@ -25,7 +24,7 @@ export async function readLog(
   for (let tries = 0; tries < TRIES_MAX; tries++) {
     tip ??= await messages.tip(id)
     if (tip === undefined || after >= tip.head.next) tip = await messages.settledTip(id)
-    if (tip === undefined || tip.head.tombstone !== undefined) throw noRun(id)
+    if (tip === undefined || tip.head.tombstone !== undefined) throw runNotFound(id)
     const { first, next } = tip.head
     assertReadable({ run: { id }, first, next }, after)
     if (after === next - 1) return undefined

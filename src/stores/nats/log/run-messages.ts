@@ -5,7 +5,7 @@
 import { storeUnavailable } from '../../../core/model/errors.ts'
 import type { Slice } from '../../../core/model/record.ts'
 import { isFinished } from '../../../core/model/run.ts'
-import { delay } from '../../shared/delay.ts'
+import { delayUntilAbort } from '../../shared/delay.ts'
 import type { Alarms } from '../following/alarms.ts'
 import type { ReadBarriers } from './read-barriers.ts'
 import { MessageIndex, encodeBack, listedAt, type LoadHead, type MessagePosition, positionOf } from './message-index.ts'
@@ -215,7 +215,7 @@ export class RunMessages {
       refusedAfter ??= tip?.head.ordinal ?? 0
       isFresh = false
       // The winning write may not be visible yet.
-      if (tries > 0) await delay(Math.min(tries, RETRY_DELAY_MS_MAX), this.#options.jetstream.signal)
+      if (tries > 0) await delayUntilAbort(Math.min(tries, RETRY_DELAY_MS_MAX), this.#options.jetstream.signal)
     }
     throw storeUnavailable(`run ${id}: too many concurrent writers; try again`, { retryAfterMs: 1000 })
   }

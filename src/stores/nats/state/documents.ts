@@ -12,7 +12,7 @@ import type { DocumentName } from '../../../core/ports/store-transfer.ts'
 import type { Run } from '../../../core/model/run.ts'
 import { laterOf, listDocuments } from '../../shared/document-listing.ts'
 import type { OwnerTotals } from '../../shared/owner-totals.ts'
-import { delay } from '../../shared/delay.ts'
+import { delayUntilAbort } from '../../shared/delay.ts'
 import type { ReadBarriers } from '../log/read-barriers.ts'
 import type { Layout, SubjectAddress } from '../layout.ts'
 import type { JetStream } from '../connection/jetstream.ts'
@@ -150,7 +150,7 @@ export class NatsDocuments implements Documents {
         const outcome = await this.#write(name, own, current, after)
         if (outcome === 'unsure') await this.#expectOwn(name, own)
         if (outcome !== 'stale') return after
-        if (tries > 0) await delay(Math.min(tries, RETRY_DELAY_MS_MAX), this.#options.jetstream.signal)
+        if (tries > 0) await delayUntilAbort(Math.min(tries, RETRY_DELAY_MS_MAX), this.#options.jetstream.signal)
       }
       throw storeUnavailable('too many concurrent writers; try again', { retryAfterMs: 1000 })
     })

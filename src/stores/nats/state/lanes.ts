@@ -3,7 +3,7 @@
  * lane before it is created and is removed some time after it finished; readers ignore finished runs.
  */
 import { storeUnavailable } from '../../../core/model/errors.ts'
-import { delay } from '../../shared/delay.ts'
+import { delayUntilAbort } from '../../shared/delay.ts'
 import type { ReadBarriers } from '../log/read-barriers.ts'
 import type { Layout } from '../layout.ts'
 import type { JetStream } from '../connection/jetstream.ts'
@@ -93,7 +93,7 @@ export class Lanes {
         const unfinished = await this.#unfinished(current.runs, leaving)
         const after = decide(unfinished)
         if (after === undefined || (await this.#write(lane, current, after))) return
-        if (tries > 0) await delay(Math.min(tries, RETRY_DELAY_MS_MAX), this.#options.jetstream.signal)
+        if (tries > 0) await delayUntilAbort(Math.min(tries, RETRY_DELAY_MS_MAX), this.#options.jetstream.signal)
       }
       throw storeUnavailable('too many concurrent writers; try again', { retryAfterMs: 1000 })
     })

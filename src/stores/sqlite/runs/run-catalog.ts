@@ -3,6 +3,7 @@
  * the latest; all others are read from the file. Runs that turn out to be damaged are quarantined.
  */
 import { assertReadable } from '../../../core/model/cursor.ts'
+import { runNotFound } from '../../../core/model/errors.ts'
 import { cursorOf } from '../../../core/model/page.ts'
 import { lastOf, type Slice, sliceBefore, sliceWithin } from '../../../core/model/record.ts'
 import type { Run } from '../../../core/model/run.ts'
@@ -17,7 +18,7 @@ import { damageError } from '../tables/quarantine.ts'
 import type { OpenResult } from '../reading/reader.ts'
 import { ActiveRunIndex } from './active-run-index.ts'
 import type { NumberedRun } from '../tables/run-rows.ts'
-import { noRun, idInUse } from '../../shared/refusals.ts'
+import { idInUse } from '../../shared/refusals.ts'
 
 /** A run that has an idempotency key. */
 interface KeyedRun {
@@ -91,7 +92,7 @@ export class RunCatalog {
     this.#connection.assertReadable()
     const active = this.active.get(id)
     const stored = active?.view()
-    if (active !== undefined && stored === undefined) throw noRun(id)
+    if (active !== undefined && stored === undefined) throw runNotFound(id)
     const known = active && headOf({ number: active.number, stored: stored! })
     if (known !== undefined) assertPageIn(id, known, after)
     if (after + 1 === known?.next) return undefined
@@ -104,7 +105,7 @@ export class RunCatalog {
   async #page(request: PageRequest): Promise<Slice | undefined> {
     const { id, after } = request
     const { head, slice, found } = await this.#connection.request('page', request)
-    if (head === undefined) throw noRun(id)
+    if (head === undefined) throw runNotFound(id)
     if (head.isNewlyLost) this.#quarantineForGood({ number: head.number, id, damage: head.damage! })
     assertPageIn(id, head, after)
     if (found === undefined) return slice && pageOf(head, slice)
