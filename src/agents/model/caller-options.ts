@@ -2,6 +2,7 @@
  * Applies the model options that a caller sends over a protocol (core/model/caller-options.ts). The author's definition takes
  * precedence: tools of the same name, settings, the output schema. Caller instructions are appended to the agent's own.
  */
+import { isObject } from '../../core/model/is-object.ts'
 import type { LanguageModel, ToolSet } from 'ai'
 import type { CallerOptions, CallerSettings, CallerTool } from '../../core/model/caller-options.ts'
 import { HoldfastError } from '../../core/model/errors.ts'
@@ -46,10 +47,6 @@ function isTool(tool: unknown): tool is CallerTool {
 function isChoice(choice: unknown): boolean {
   if (isObject(choice)) return typeof choice['tool'] === 'string'
   return choice === 'auto' || choice === 'none' || choice === 'required'
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function refusal(message: string): HoldfastError {

@@ -1,4 +1,5 @@
 /** Parses and validates messages of a child process: one JSON object per line. */
+import { isObject } from '../../core/model/is-object.ts'
 import type { AskOptions } from '../../core/ports/component.ts'
 import { type Event, eventTable, type Failure, isEventType, type Usage } from '../../core/model/event.ts'
 
@@ -80,10 +81,6 @@ function failureOf({ code, message, retryable, details }: Record<string, unknown
     ...(typeof retryable === 'boolean' && { retryable }),
     ...(details !== undefined && { details }),
   }
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 const SHOWN_CHARS_MAX = 200

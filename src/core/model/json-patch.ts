@@ -1,4 +1,5 @@
 /** JSON Patch (RFC 6902). Values are never changed in place: states of views share them. */
+import { isObject } from './is-object.ts'
 
 export interface PatchOperation {
   readonly op: string
@@ -120,8 +121,4 @@ function indexOf(segment: string, last: number, end?: number): number | undefine
   if (segment === '-') return end
   const index = /^(?:0|[1-9]\d{0,8})$/.test(segment) ? Number(segment) : Infinity
   return index <= last ? index : undefined
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -2,6 +2,7 @@
  * Validates a value against a JSON Schema. Supports the keywords that restrict values except patterns and formats, which the code
  * that receives the value must check.
  */
+import { isObject } from '../model/is-object.ts'
 import type { SchemaIssue } from '../ports/schema.ts'
 
 /** The first problem, or undefined. Its message names the allowed values. */
@@ -205,10 +206,6 @@ function anyOfThese(words: readonly string[]): string {
 
 function typesOf(type: unknown): readonly string[] {
   return (Array.isArray(type) ? type : [type]).map(String)
-}
-
-function isObject(value: unknown): value is Schema {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** Deep equality of JSON values, whatever the order of keys. */

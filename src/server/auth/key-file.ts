@@ -1,4 +1,5 @@
 /** The API key file: validated on read, replaced atomically, locked against concurrent changes. */
+import { isObject } from '../../core/model/is-object.ts'
 import { randomBytes } from 'node:crypto'
 import { mkdir, open, readFile, realpath, rename, rm, stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
@@ -188,10 +189,6 @@ function problemOf(key: unknown): string | undefined {
   }
   const unknown = Object.keys(key).find((name) => !Object.hasOwn(FIELDS, name))
   return unknown === undefined ? undefined : `has an unknown field "${unknown}"`
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function isSystemError(thrown: unknown, code: string): boolean {

@@ -1,6 +1,7 @@
 /** Projects questions and answers. An AG-UI run ends when its Holdfast run pauses; the answer starts the next AG-UI run. */
+import { isObject } from '../../../core/model/is-object.ts'
 import { type QuestionToolCall, questionToolCall } from '../../../core/structure/question-tool-call.ts'
-import type { EventType, LoggedEvent, Question } from '../../../core/model/event.ts'
+import type { LoggedEventOf, Question } from '../../../core/model/event.ts'
 import { actorKey } from '../../../core/structure/actors.ts'
 import type { Interrupt, Outcome, RunFinished } from '../wire/events.ts'
 import { toCallId, toInterruptId } from '../wire/ids.ts'
@@ -10,15 +11,13 @@ import { addCall, answerCall } from './project-tools.ts'
 import { closeAll, reopenAll, suspended } from './project-work.ts'
 import type { AgentState } from './state.ts'
 
-type Logged<Type extends EventType> = Extract<LoggedEvent, { type: Type }>
-
-export function pause(writer: AgentWriter, { data: { questions }, run }: Logged<'run.paused'>): void {
+export function pause(writer: AgentWriter, { data: { questions }, run }: LoggedEventOf<'run.paused'>): void {
   for (const question of questions) showCall(writer, run, question)
   writer.set({ waiting: questions })
   endAtPause(writer)
 }
 
-export function resume(writer: AgentWriter, { data: { answers } }: Logged<'run.resumed'>): void {
+export function resume(writer: AgentWriter, { data: { answers } }: LoggedEventOf<'run.resumed'>): void {
   // Other branches continued while one asked.
   if (writer.state.end === undefined) endAtPause(writer)
   const { answered, leg, waiting } = writer.state
@@ -87,8 +86,4 @@ function toInterrupt(
 
 function idOf(run: string, { toolCallId }: QuestionToolCall): string {
   return toCallId(run, toolCallId)
-}
-
-function isObject(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -1,22 +1,20 @@
 /** Projects tool calls: streamed arguments, progress, result. */
 import { toolCallId } from '../../../core/structure/question-tool-call.ts'
-import type { EventType, LoggedEvent } from '../../../core/model/event.ts'
+import type { LoggedEventOf } from '../../../core/model/event.ts'
 import { toCallId, toMessageId } from '../wire/ids.ts'
 import type { AgentWriter } from './agent-writer.ts'
 import { messagesOf } from './messages.ts'
 import type { OpenCall } from './state.ts'
+type ToolEvent = LoggedEventOf<`tool.${'drafted' | 'called' | 'progressed' | 'completed' | 'failed'}`>
 
-type Logged<Type extends EventType> = Extract<LoggedEvent, { type: Type }>
-type ToolEvent = Logged<`tool.${'drafted' | 'called' | 'progressed' | 'completed' | 'failed'}`>
-
-export function draftTool(writer: AgentWriter, event: Logged<'tool.drafted'>): void {
+export function draftTool(writer: AgentWriter, event: LoggedEventOf<'tool.drafted'>): void {
   const id = idOf(event)
   if (writer.state.calls.get(id)?.isDrafted === false) return
   startCall(writer, id, { name: event.data.name, recorded: false })
   addArguments(writer, id, event.data.delta)
 }
 
-export function callTool(writer: AgentWriter, event: Logged<'tool.called'>): void {
+export function callTool(writer: AgentWriter, event: LoggedEventOf<'tool.called'>): void {
   const { name, input, key } = event.data
   addCall(writer, idOf(event), { name, input, recorded: key !== undefined })
 }
@@ -40,12 +38,15 @@ export function addCall(writer: AgentWriter, id: string, { input, ...call }: Cal
   endArguments(writer, id, call.recorded)
 }
 
-export function showProgress(writer: AgentWriter, event: Logged<'tool.progressed'>): void {
+export function showProgress(writer: AgentWriter, event: LoggedEventOf<'tool.progressed'>): void {
   const value = { toolCallId: idOf(event), output: event.data.output ?? null }
   writer.show({ type: 'CUSTOM', name: 'holdfast.tool.progress', value, ...writer.by() })
 }
 
-export function endTool(writer: AgentWriter, event: Logged<'tool.completed'> | Logged<'tool.failed'>): void {
+export function endTool(
+  writer: AgentWriter,
+  event: LoggedEventOf<'tool.completed'> | LoggedEventOf<'tool.failed'>,
+): void {
   const id = idOf(event)
   const { name, key } = event.data
   const recorded = key !== undefined

@@ -1,14 +1,12 @@
 /** Projects steps, and called components as subagents. */
-import type { EventType, LoggedEvent } from '../../../core/model/event.ts'
+import type { LoggedEventOf } from '../../../core/model/event.ts'
 import { isWithin } from '../../../core/structure/actors.ts'
 import type { AgUiEvent } from '../wire/events.ts'
 import { type AgentWriter, attributionOf } from './agent-writer.ts'
 import { closeCalls } from './project-tools.ts'
 import type { AgentState, OpenAgent, OpenStep } from './state.ts'
 
-type Logged<Type extends EventType> = Extract<LoggedEvent, { type: Type }>
-
-export function startStep(writer: AgentWriter, { data, index }: Logged<'step.started'>): void {
+export function startStep(writer: AgentWriter, { data, index }: LoggedEventOf<'step.started'>): void {
   // A model request is not shown as a step: its text and tool calls are shown instead.
   if (data.kind === 'model') return
   const { actor } = writer
@@ -23,12 +21,12 @@ export function startStep(writer: AgentWriter, { data, index }: Logged<'step.sta
 
 export function endStep(
   writer: AgentWriter,
-  { data }: Logged<'step.completed' | 'step.failed' | 'step.skipped'>,
+  { data }: LoggedEventOf<'step.completed' | 'step.failed' | 'step.skipped'>,
 ): void {
   closeStep(writer, stepKey(writer.actor, data.step))
 }
 
-export function startAgent(writer: AgentWriter, { data, actor, run }: Logged<'actor.started'>): void {
+export function startAgent(writer: AgentWriter, { data, actor, run }: LoggedEventOf<'actor.started'>): void {
   if (actor === undefined || writer.state.agents.has(actor.run)) return
   const { run: id, component, parent: caller = run } = actor
   const parent = caller === run ? '' : caller
@@ -48,7 +46,7 @@ export function agentStart({ agents }: AgentState, { id, component, parent }: Op
   }
 }
 
-export function endAgent(writer: AgentWriter, event: Logged<'actor.completed' | 'actor.failed'>): void {
+export function endAgent(writer: AgentWriter, event: LoggedEventOf<'actor.completed' | 'actor.failed'>): void {
   const { actor } = writer
   closeWithin(writer, actor)
   if (!writer.state.agents.has(actor)) return

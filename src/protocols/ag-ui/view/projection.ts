@@ -1,6 +1,6 @@
 /** Projects a log to AG-UI events. */
 import type { ViewKind } from '../../../core/delivery/view-cache.ts'
-import type { EventType, LoggedEvent } from '../../../core/model/event.ts'
+import type { LoggedEvent, LoggedEventOf } from '../../../core/model/event.ts'
 import { applyPatch } from '../../../core/model/json-patch.ts'
 import type { Run } from '../../../core/model/run.ts'
 import type { Projection } from '../../../core/ports/projection.ts'
@@ -11,8 +11,6 @@ import { callTool, draftTool, endTool, showProgress, textOf } from './project-to
 import { closeAll, endAgent, endStep, reopenAll, startAgent, startStep } from './project-work.ts'
 import { retract } from './retract.ts'
 import type { AgentFrame, AgentState } from './state.ts'
-
-type Logged<Type extends EventType> = Extract<LoggedEvent, { type: Type }>
 
 const agentProjection: Projection<AgentState, AgentFrame> = {
   initial: (run) => ({
@@ -123,7 +121,7 @@ function project(writer: AgentWriter, event: LoggedEvent): void {
   }
 }
 
-function complete(writer: AgentWriter, { data: { output } }: Logged<'run.completed'>): void {
+function complete(writer: AgentWriter, { data: { output } }: LoggedEventOf<'run.completed'>): void {
   closeAll(writer, (subagentRunId) => ({ type: 'SUBAGENT_FINISHED', subagentRunId }))
   // An output that was not streamed becomes the text.
   if (!writer.state.hasText && output !== undefined && output !== '') {
@@ -144,7 +142,7 @@ function fail(writer: AgentWriter, { code, message }: { readonly code: string; r
   writer.end({ type: 'RUN_ERROR', message: message === '' ? code : message, code, ...usageIn(writer.state) })
 }
 
-function countUsage(writer: AgentWriter, { data: { model, usage } }: Logged<'model.responded'>): void {
+function countUsage(writer: AgentWriter, { data: { model, usage } }: LoggedEventOf<'model.responded'>): void {
   const counted = new Map(writer.state.usage)
   writer.set({ usage: counted.set(model, addUsage(counted.get(model) ?? { model }, usage)) })
 }
@@ -159,7 +157,7 @@ function replaceState(writer: AgentWriter, state: unknown): void {
 }
 
 /** Skips a patch that does not apply to the state: it would end the client's stream. */
-function patchState(writer: AgentWriter, { data: { patch } }: Logged<'state.patched'>): void {
+function patchState(writer: AgentWriter, { data: { patch } }: LoggedEventOf<'state.patched'>): void {
   const patched = applyPatch(writer.state.state ?? {}, patch)
   if (patched === undefined) return
   setState(writer, patched.document)

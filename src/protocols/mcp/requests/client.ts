@@ -5,7 +5,8 @@
  */
 import type { HttpRequest } from '../../../http/exchange.ts'
 import { HEADER_MISMATCH, INVALID_PARAMS, rpcError, UNSUPPORTED_VERSION } from '../wire/errors.ts'
-import { isObject, type Params, type RpcMessage } from './message.ts'
+import { isObject } from '../../../core/model/is-object.ts'
+import type { Params, RpcMessage } from './message.ts'
 
 export const MODERN_VERSION = '2026-07-28'
 /** Newest first. */

@@ -1,4 +1,5 @@
 /** Parses one client message from its JSON-RPC body and HTTP headers. */
+import { isObject } from '../../../core/model/is-object.ts'
 import { isHoldfastError } from '../../../core/model/errors.ts'
 import { readJson } from '../../../http/request/body.ts'
 import type { HttpRequest } from '../../../http/exchange.ts'
@@ -49,8 +50,4 @@ export function toMessage(body: unknown): RpcMessage {
 
 function invalid(message: string): Error {
   return rpcError(INVALID_REQUEST, message, { status: 400 })
-}
-
-export function isObject(value: unknown): value is Params {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

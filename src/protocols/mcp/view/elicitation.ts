@@ -2,6 +2,7 @@
  * Open questions as one elicitation, because a run is answered as a whole. Forms of this protocol are flat: a question with a nested
  * schema gets a text field for JSON.
  */
+import { isObject } from '../../../core/model/is-object.ts'
 import type { Question } from '../../../core/model/event.ts'
 import { checkJson } from '../../../core/schema/check-json.ts'
 import { parseJsonOrText } from '../../../http/request/json.ts'
@@ -159,8 +160,4 @@ function primitiveOf(schema: unknown): object | undefined {
     type,
     ...(typeof format === 'string' && FORMATS.has(format) && { format }),
   }
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

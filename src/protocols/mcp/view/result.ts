@@ -1,4 +1,5 @@
 /** The result of a tool call. A run that did not complete is an error that the caller's model can read, never an empty success. */
+import { isObject } from '../../../core/model/is-object.ts'
 import type { LoggedEvent } from '../../../core/model/event.ts'
 import type { Run } from '../../../core/model/run.ts'
 import { textFrom } from '../../../core/structure/text-pieces.ts'
@@ -72,8 +73,4 @@ function withReason(text: string, reason: string | undefined): string {
 
 function outputText(output: unknown): string {
   return typeof output === 'string' ? output : JSON.stringify(output)
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

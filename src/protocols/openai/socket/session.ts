@@ -1,4 +1,5 @@
 /** One WebSocket connection to `/v1/responses`. */
+import { isObject } from '../../../core/model/is-object.ts'
 import type { RawData, WebSocket } from 'ws'
 import { HoldfastError } from '../../../core/model/errors.ts'
 import type { Logger } from '../../../core/ports/logger.ts'
@@ -179,8 +180,4 @@ function streamIdIn({ stream_id: streamId }: Message): string | undefined {
   if (streamId === undefined || streamId === null) return undefined
   if (typeof streamId === 'string' && streamId !== '' && streamId.length <= STREAM_ID_CHARS_MAX) return streamId
   throw refusal(`stream_id must be a string of 1 to ${STREAM_ID_CHARS_MAX} characters`, { param: 'stream_id' })
-}
-
-function isObject(value: unknown): value is Message {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
