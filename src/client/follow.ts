@@ -1,5 +1,6 @@
 /** Follows a run's log from a cursor to its end, over any number of connections: each event exactly once, in order. */
 import type { LoggedEvent } from '../core/model/event.ts'
+import { isTerminalEvent, isTerminalType } from '../core/structure/run-status.ts'
 import type { SavedStructure } from '../core/structure/saved-structure.ts'
 import { checksumOf } from '../sse/checksum.ts'
 import type { ParsedEvent } from '../sse/parse.ts'
@@ -83,12 +84,6 @@ const EMPTY_PAGE_MS = 250
 const isPage: ResponseCheck = ({ events, cursor, done }) =>
   Array.isArray(events) && typeof cursor === 'number' && typeof done === 'boolean'
 
-const terminals: readonly string[] = ['run.completed', 'run.failed', 'run.cancelled', 'run.rejected']
-
-export function isLast({ type }: LoggedEvent): boolean {
-  return terminals.includes(type)
-}
-
 export async function* follow(
   transport: Transport,
   position: Position,
@@ -102,7 +97,7 @@ export async function* follow(
       for await (const event of by === 'stream' ? connection.stream() : connection.page()) {
         backoff.progress()
         yield event
-        if (isLast(event)) return
+        if (isTerminalEvent(event)) return
       }
       if (connection.done) return
       if (by === 'page') continue
@@ -301,7 +296,7 @@ export class Connection {
 
   #begin(snapshot: SnapshotFrame, id?: string): void {
     this.#move(snapshot.cursor, id)
-    this.done = terminals.includes(`run.${snapshot.structure.lifecycle.status}`)
+    this.done = isTerminalType(`run.${snapshot.structure.lifecycle.status}`)
     this.#options.onSnapshot?.(snapshot)
   }
 

@@ -1,16 +1,9 @@
 /** Handle of one run: its events, text, result and commands. */
 import type { EventType, LoggedEvent } from '../core/model/event.ts'
+import { isTerminalEvent } from '../core/structure/run-status.ts'
 import type { OnProblem } from './backoff.ts'
 import { RunError } from './errors.ts'
-import {
-  type Follow,
-  follow,
-  type FollowOptions,
-  isLast,
-  type OnGap,
-  type OnLogChanged,
-  type Position,
-} from './follow.ts'
+import { type Follow, follow, type FollowOptions, type OnGap, type OnLogChanged, type Position } from './follow.ts'
 import { RunSnapshot, type SnapshotOptions } from './snapshot.ts'
 import { RunText } from './text.ts'
 import { type ResponseCheck, type Fields, hasId, isListOf, REMOVAL, type Request, type Transport } from './transport.ts'
@@ -156,7 +149,8 @@ export class RunHandle {
     let run = await this.get(options)
     if (run.finishedAt === undefined) {
       const position = { run: this.id, cursor: run.events - 1 }
-      for await (const event of this.#follow(position, { ...options, onGap: () => {} })) if (isLast(event)) break
+      for await (const event of this.#follow(position, { ...options, onGap: () => {} }))
+        if (isTerminalEvent(event)) break
       run = await this.get(options)
     }
     if (run.status === 'completed') return run.output as Output

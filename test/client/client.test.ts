@@ -3,7 +3,7 @@ import { describe, expect, expectTypeOf, test } from 'vitest'
 import { agent } from '../../src/agents/agent.ts'
 import { eventTable } from '../../src/core/model/event.ts'
 import { ApiError, ConnectionError, createClient, RunError, type RunInfo } from '../../src/client/index.ts'
-import { isLast } from '../../src/client/follow.ts'
+import { isTerminalEvent } from '../../src/core/structure/run-status.ts'
 import type { ComponentInfo, SessionInfo } from '../../src/client/types.ts'
 import type { ComponentShape, RunShape, SessionShape } from '../../src/protocols/native/wire/shapes.ts'
 import { eventsIn, readLog, untilStatus } from '../support/http.ts'
@@ -163,7 +163,7 @@ describe('client', () => {
 
   test('knows which events end a run', () => {
     for (const [type, { effect }] of Object.entries(eventTable))
-      expect(isLast({ type } as never), type).toBe(effect === 'terminal')
+      expect(isTerminalEvent({ type } as never), type).toBe(effect === 'terminal')
   })
 
   test('gives up on an unreachable server after its retry budget', async () => {

@@ -1,9 +1,8 @@
 /** `holdfast replay`: replays a run with its original timing. */
-import type { RunStatus } from '../../core/model/run.ts'
+import { isTerminalEvent, terminalStatusOf } from '../../core/structure/run-status.ts'
 import { setTimeout as wait } from 'node:timers/promises'
 import { toDuration, toSwitch } from '../../server/config/option-values.ts'
 import { defineCommand } from '../command.ts'
-import { isEnd } from '../display/lines.ts'
 import { presenterFor } from '../display/presenter.ts'
 import { codeOfEnd, DETACHED, DONE } from '../exit-codes.ts'
 import { targetOptions } from '../target/target.ts'
@@ -50,7 +49,7 @@ them. A run that has not finished is replayed up to its last event. The exit cod
         for await (const event of handle.events({ signal: aborted.signal, onGap })) {
           await pace.until(Date.parse(event.time), aborted.signal)
           presenter.event(event)
-          if (isEnd(event)) return codeOfEnd(event.type.slice('run.'.length) as RunStatus)
+          if (isTerminalEvent(event)) return codeOfEnd(terminalStatusOf[event.type])
           if (event.index >= count - 1) break
         }
         return DONE

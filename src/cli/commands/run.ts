@@ -7,7 +7,7 @@ import { defineCommand } from '../command.ts'
 import { DONE } from '../exit-codes.ts'
 import { followRun } from '../display/follow.ts'
 import { argumentValue, VALUE_RULE, valueOptions } from '../argument-value.ts'
-import { isTerminal, styleOf } from '../terminal/style.ts'
+import { isInteractive, styleOf } from '../terminal/style.ts'
 import { type Target, targetOptions } from '../target/target.ts'
 import { withTarget } from '../target/with-target.ts'
 
@@ -61,7 +61,7 @@ ${VALUE_RULE}`,
           io.stdout.write(`${started.id}\n`)
           return DONE
         }
-        const output = isTerminal(io.stdout, io.env) && !values.json ? io.stdout : io.stderr
+        const output = isInteractive(io.stdout, io.env) && !values.json ? io.stdout : io.stderr
         output.write(`${styleOf(output, io.env).dim(`run ${started.id}`)}\n`)
         return followRun(started, target, io, { json: values.json, secondInterrupt: 'stop' })
       },

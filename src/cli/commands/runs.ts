@@ -7,7 +7,7 @@ import { defineCommand } from '../command.ts'
 import { DONE } from '../exit-codes.ts'
 import type { CommandIo } from '../io.ts'
 import { Screen } from '../terminal/screen.ts'
-import { isTerminal, type Style, styleOf } from '../terminal/style.ts'
+import { isInteractive, type Style, styleOf } from '../terminal/style.ts'
 import { tableLines } from '../terminal/table.ts'
 import { duration, inOneLine } from '../terminal/text.ts'
 import { type Target, targetOptions } from '../target/target.ts'
@@ -120,7 +120,7 @@ async function watchRuns(list: () => Promise<RunInfo[]>, io: CommandIo, json: bo
   const leave = (): void => aborted.abort()
   process.once('SIGINT', leave)
   const style = styleOf(io.stdout, io.env)
-  const screen = json || !isTerminal(io.stdout, io.env) ? undefined : new Screen(io.stdout)
+  const screen = json || !isInteractive(io.stdout, io.env) ? undefined : new Screen(io.stdout)
   let known: ReadonlyMap<string, RunStatus> = new Map()
   try {
     while (!aborted.signal.aborted) {

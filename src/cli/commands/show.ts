@@ -1,8 +1,9 @@
 /** `holdfast show`: shows a run's current state. */
+import { isTerminalEvent } from '../../core/structure/run-status.ts'
 import { type RunInfo, RunText } from '../../client/index.ts'
 import { toSwitch } from '../../server/config/option-values.ts'
 import { defineCommand } from '../command.ts'
-import { isEnd, lineText, valueText } from '../display/lines.ts'
+import { lineText, valueText } from '../display/lines.ts'
 import { type Line, RunTree } from '../display/tree.ts'
 import { DONE } from '../exit-codes.ts'
 import type { CommandIo } from '../io.ts'
@@ -65,7 +66,7 @@ async function read(
     if (event.type === 'run.created') input = event.data.input
     text.apply(event)
     lines.push(...tree.apply(event))
-    if (isEnd(event) || event.index >= count - 1) break
+    if (isTerminalEvent(event) || event.index >= count - 1) break
   }
   const open = tree.open.map(({ depth, text: name }): Line => ({ depth, mark: 'started', text: name }))
   // Open questions are shown below, with instructions.

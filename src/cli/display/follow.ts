@@ -1,11 +1,10 @@
 /** Follows a run for the user: shows it, handles Ctrl-C, and returns the exit code for its outcome. */
+import { isTerminalEvent, terminalStatusOf } from '../../core/structure/run-status.ts'
 import type { RunHandle, LoggedEvent } from '../../client/index.ts'
-import type { RunStatus } from '../../core/model/run.ts'
-import { isEnd } from './lines.ts'
 import { type Presenter, presenterFor } from './presenter.ts'
 import { codeOfEnd, DETACHED, PAUSED } from '../exit-codes.ts'
 import type { CommandIo } from '../io.ts'
-import { isTerminal } from '../terminal/style.ts'
+import { isInteractive } from '../terminal/style.ts'
 import { inOneLine } from '../terminal/text.ts'
 import type { Target } from '../target/target.ts'
 
@@ -27,7 +26,7 @@ export async function followRun(
 ): Promise<number> {
   const presenter = presenterFor(io, { json })
   const interrupts = new Interrupts(run, target, presenter, secondInterrupt)
-  const waits = isTerminal(io.stdout, io.env)
+  const waits = isInteractive(io.stdout, io.env)
   let pause: { readonly event: Pause; readonly end: number } | undefined
   try {
     const events = run.events({
@@ -37,7 +36,7 @@ export async function followRun(
     })
     for await (const event of events) {
       presenter.event(event)
-      if (isEnd(event)) return codeOfEnd(event.type.slice('run.'.length) as RunStatus)
+      if (isTerminalEvent(event)) return codeOfEnd(terminalStatusOf[event.type])
       if (event.type === 'run.paused') pause = { event, end: await endIfPaused(run, interrupts.signal) }
       if (event.type === 'run.resumed') pause = undefined
       // Only a pause at the end of the log is still open; earlier questions have been answered.

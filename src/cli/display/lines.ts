@@ -1,5 +1,5 @@
 /** Formats the lines of a run's tree and its outcome. */
-import type { LoggedEvent } from '../../core/model/event.ts'
+import type { TerminalEvent } from '../../core/structure/run-status.ts'
 import type { Style } from '../terminal/style.ts'
 import { duration, inOneLine } from '../terminal/text.ts'
 import type { Line, Mark } from './tree.ts'
@@ -21,14 +21,8 @@ export function lineText({ depth, mark, text, detail, tookMs }: Line, style: Sty
   return `${'  '.repeat(depth)}${style[colour](sign)} ${styled}${took}${more}`
 }
 
-export type End = Extract<LoggedEvent, { type: 'run.completed' | 'run.failed' | 'run.cancelled' | 'run.rejected' }>
-
-export function isEnd(event: LoggedEvent): event is End {
-  return ['run.completed', 'run.failed', 'run.cancelled', 'run.rejected'].includes(event.type)
-}
-
 /** One line about the outcome. */
-export function endText(event: End, tookMs: number | undefined, style: Style): string {
+export function endText(event: TerminalEvent, tookMs: number | undefined, style: Style): string {
   const took = tookMs === undefined ? '' : ` after ${duration(tookMs)}`
   switch (event.type) {
     case 'run.completed':

@@ -1,8 +1,9 @@
 /** Shows a run in a pipe: its text on standard output, everything else as plain lines on standard error. */
+import { isTerminalEvent } from '../../core/structure/run-status.ts'
 import type { LoggedEvent } from '../../core/model/event.ts'
 import type { CommandIo } from '../io.ts'
 import { type Style, styleOf } from '../terminal/style.ts'
-import { endText, isEnd, lineText, valueText } from './lines.ts'
+import { endText, lineText, valueText } from './lines.ts'
 import type { Presenter } from './presenter.ts'
 import { RunTree } from './tree.ts'
 
@@ -24,7 +25,7 @@ export class PlainPresenter implements Presenter {
     // Unescaped: a pipe gets the exact text, and escape sequences do no harm there.
     if (event.type === 'text.delta' && event.actor === undefined) this.#print(event.data.text)
     for (const line of this.#tree.apply(event)) this.note(lineText(line, this.#style))
-    if (!isEnd(event)) return
+    if (!isTerminalEvent(event)) return
     if (event.type === 'run.completed' && !this.#hasPrinted && event.data.output !== undefined)
       this.#print(valueText(event.data.output))
     this.close()

@@ -1,7 +1,7 @@
 /** Presenters that show a live run: on a terminal, in a pipe, or as JSON. */
 import type { LoggedEvent } from '../../core/model/event.ts'
 import type { CommandIo } from '../io.ts'
-import { isTerminal } from '../terminal/style.ts'
+import { isInteractive } from '../terminal/style.ts'
 import { PlainPresenter } from './plain.ts'
 import { TerminalPresenter } from './terminal.ts'
 
@@ -21,7 +21,7 @@ export interface PresenterOptions {
 
 export function presenterFor(io: CommandIo, { json, now = Date.now }: PresenterOptions): Presenter {
   if (json) return new JsonPresenter(io)
-  return isTerminal(io.stdout, io.env) ? new TerminalPresenter(io, now) : new PlainPresenter(io)
+  return isInteractive(io.stdout, io.env) ? new TerminalPresenter(io, now) : new PlainPresenter(io)
 }
 
 /** Prints each event as a line of JSON. */

@@ -1,11 +1,12 @@
 /** Shows a run on a terminal: finished output scrolls up, with a live tree of the current activity below it. */
+import { isTerminalEvent } from '../../core/structure/run-status.ts'
 import type { LoggedEvent } from '../../core/model/event.ts'
 import type { CommandIo } from '../io.ts'
 import { Screen } from '../terminal/screen.ts'
 import { type Style, styleOf } from '../terminal/style.ts'
 import { printable } from '../../core/model/printable.ts'
 import { duration, firstRow, inOneLine, widthOf } from '../terminal/text.ts'
-import { endText, isEnd, lineText, valueText } from './lines.ts'
+import { endText, lineText, valueText } from './lines.ts'
 import type { Presenter } from './presenter.ts'
 import { type OpenNode, RunTree } from './tree.ts'
 
@@ -42,7 +43,7 @@ export class TerminalPresenter implements Presenter {
     const lines = this.#tree.apply(event)
     if (lines.length > 0) this.#endLine()
     this.#staying.push(...lines.map((line) => lineText(line, this.#style)))
-    if (isEnd(event)) this.#end(event)
+    if (isTerminalEvent(event)) this.#end(event)
   }
 
   note(text: string): void {
@@ -59,7 +60,7 @@ export class TerminalPresenter implements Presenter {
   }
 
   #end(event: Extract<LoggedEvent, { type: `run.${string}` }>): void {
-    if (!isEnd(event)) return
+    if (!isTerminalEvent(event)) return
     if (event.type === 'run.completed' && !this.#hasPrinted && event.data.output !== undefined)
       this.#print(valueText(event.data.output))
     this.#endLine()

@@ -8,7 +8,7 @@ const formats = ['bold', 'dim', 'red', 'green', 'yellow', 'cyan'] as const
 export type Style = Readonly<Record<(typeof formats)[number], (text: string) => string>>
 
 export function styleOf(output: Output, env: Environment): Style {
-  const colours = isTerminal(output, env) && (env['NO_COLOR'] ?? '') === ''
+  const colours = isInteractive(output, env) && (env['NO_COLOR'] ?? '') === ''
   const paint = formats.map((format) => [
     format,
     (text: string) => (colours ? styleText(format, text, { validateStream: false }) : text),
@@ -17,6 +17,6 @@ export function styleOf(output: Output, env: Environment): Style {
 }
 
 /** Whether rows can be redrawn. */
-export function isTerminal({ isTTY }: Output, env: Environment): boolean {
+export function isInteractive({ isTTY }: Output, env: Environment): boolean {
   return isTTY === true && env['TERM'] !== 'dumb'
 }

@@ -3,9 +3,10 @@
  * reader that misses one, or starts late, reads the log itself.
  */
 import type { LoggedEvent } from '../../core/model/event.ts'
+import { isTerminalEvent } from '../../core/structure/run-status.ts'
 import type { Backoff } from '../backoff.ts'
 import { ClientError, ConnectionError, LogChangedError } from '../errors.ts'
-import { Connection, follow, type FollowOptions, mayContinue, isLast, type Position } from '../follow.ts'
+import { Connection, follow, type FollowOptions, mayContinue, type Position } from '../follow.ts'
 import { isTransient, type Transport } from '../transport.ts'
 import type { ConnectionSlots } from './connection-slots.ts'
 import { Inbox } from './inbox.ts'
@@ -73,7 +74,7 @@ export class SharedRun {
           position.cursor = event.index
           backoff.progress()
           yield event
-          if (isLast(event)) return
+          if (isTerminalEvent(event)) return
         } else if (upToDate && !inbox.isAhead) {
           upToDate = await inbox.wait(this.#transport.idleTimeoutMs * IDLE_TIMEOUTS, options.signal)
         } else {
@@ -113,7 +114,7 @@ export class SharedRun {
         for await (const event of connection.page(0)) {
           backoff.progress()
           yield event
-          if (isLast(event)) return 'end'
+          if (isTerminalEvent(event)) return 'end'
         }
         return connection.done ? 'end' : 'read'
       } catch (cause) {
@@ -207,7 +208,7 @@ export class SharedRun {
     for await (const event of connection.page(ms, { limit: PAGE_EVENTS_MAX, idleTimeoutMs })) {
       backoff.progress()
       this.#send(event)
-      if (isLast(event)) return true
+      if (isTerminalEvent(event)) return true
     }
     return connection.done
   }

@@ -72,6 +72,7 @@ describe('docs/events.md', () => {
 describe('event types:', () => {
   test('[LOG-3] exactly four event types end a run', () => {
     expect(types.filter(isTerminal)).toEqual(['run.completed', 'run.failed', 'run.cancelled', 'run.rejected'])
+    expect(types.filter((type) => eventTable[type].effect === 'terminal')).toEqual(types.filter(isTerminal))
   })
 
   test('exactly one event type pauses a run', () => {

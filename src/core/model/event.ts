@@ -2,6 +2,7 @@
  * The closed event vocabulary. An event is emitted by an agent or written by Holdfast; the log numbers it.
  * Names are `noun.verb`; the table below says what each type does to its run.
  */
+import { isTerminalType } from '../structure/run-status.ts'
 
 /**
  * The actor that emitted an event: a team member, or what a workflow step executes. Absent for the run's own component. The
@@ -298,5 +299,5 @@ export function isEventType(value: unknown): value is EventType {
 
 /** Whether an event of this type ends its run. */
 export function isTerminal(type: EventType): boolean {
-  return eventTable[type].effect === 'terminal'
+  return isTerminalType(type)
 }

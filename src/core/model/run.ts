@@ -1,4 +1,5 @@
-/** A run's state: a pure fold of its lifecycle events, by one transition table. */
+/** A run's state: a pure fold of its lifecycle events. */
+import { statusAfter, terminalStatusOf } from '../structure/run-status.ts'
 import { assert } from './errors.ts'
 import {
   type Branch,
@@ -52,41 +53,35 @@ export interface Run {
 
 type Lifecycle = Exclude<EventType, 'run.created'> & `${'run' | 'stop' | 'attempt'}.${string}`
 
-/** State machine: the next status for each status and lifecycle event. A missing transition is a bug in Holdfast. */
-const transitions: Readonly<Record<RunStatus, Partial<Record<Lifecycle, RunStatus>>>> = {
-  queued: {
-    'run.started': 'running',
-    'stop.requested': 'queued',
-    'run.failed': 'failed',
-    'run.cancelled': 'cancelled',
-    'run.rejected': 'rejected',
-  },
-  running: {
-    'run.started': 'running',
-    'run.paused': 'paused',
-    'run.released': 'running',
-    'stop.requested': 'running',
-    'attempt.discarded': 'running',
-    'run.completed': 'completed',
-    'run.failed': 'failed',
-    'run.cancelled': 'cancelled',
-    'run.rejected': 'rejected',
-  },
-  paused: {
-    'run.paused': 'paused', // another question, while the first one is open
-    'run.resumed': 'running',
-    'stop.requested': 'paused',
-    'attempt.discarded': 'paused', // another branch failed, while this one waits
-    'run.failed': 'failed',
-    'run.cancelled': 'cancelled',
-  },
-  completed: {},
-  failed: {},
-  cancelled: {},
-  rejected: {},
+/** State machine: the lifecycle events that may follow each status. Any other one is a bug in Holdfast. */
+const followers: Readonly<Record<RunStatus, readonly Lifecycle[]>> = {
+  queued: ['run.started', 'stop.requested', 'run.failed', 'run.cancelled', 'run.rejected'],
+  running: [
+    'run.started',
+    'run.paused',
+    'run.released',
+    'stop.requested',
+    'attempt.discarded',
+    'run.completed',
+    'run.failed',
+    'run.cancelled',
+    'run.rejected',
+  ],
+  paused: [
+    'run.paused', // another question, while the first one is open
+    'run.resumed',
+    'stop.requested',
+    'attempt.discarded', // another branch failed, while this one waits
+    'run.failed',
+    'run.cancelled',
+  ],
+  completed: [],
+  failed: [],
+  cancelled: [],
+  rejected: [],
 }
 
-export const terminalStatuses: readonly RunStatus[] = ['completed', 'failed', 'cancelled', 'rejected']
+export const terminalStatuses: readonly RunStatus[] = Object.values(terminalStatusOf)
 
 export const unfinishedStatuses: readonly RunStatus[] = ['queued', 'running', 'paused']
 
@@ -99,9 +94,9 @@ export function isFinished(status: RunStatus): boolean {
 export function reduce(run: Run, event: LoggedEvent): Run {
   const effect = eventTable[event.type].effect
   if (effect === 'content') return run
-  const status = transitions[run.status][event.type as Lifecycle]
-  assert(status !== undefined, `run ${run.id}: ${event.type} cannot follow ${run.status}`)
-  const next: Run = { ...run, status, updatedAt: event.time }
+  const isAllowed = followers[run.status].includes(event.type as Lifecycle)
+  assert(isAllowed, `run ${run.id}: ${event.type} cannot follow ${run.status}`)
+  const next: Run = { ...run, status: statusAfter(run.status, event.type), updatedAt: event.time }
   switch (event.type) {
     case 'run.started':
       return restart(next, run, event)

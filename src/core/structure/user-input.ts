@@ -1,5 +1,5 @@
 /** Extracts the user's message from an input, in any of the forms that protocols use. */
-import type { Message } from '../model/conversation.ts'
+import type { Message } from '../schema/conversation.ts'
 
 export interface InputFile {
   readonly mediaType: string
