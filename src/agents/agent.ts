@@ -1,6 +1,6 @@
 /** `agent()`: an async generator, or a language model with tools. Its options decide which. */
 import { checkOptions, checkRequired, type OptionRules } from '../core/model/check-options.ts'
-import { componentRules, runRule } from '../core/model/component-options.ts'
+import { componentRules, runRule } from '../core/schema/component-options.ts'
 import { HoldfastError } from '../core/model/errors.ts'
 import type { Component } from '../core/ports/component.ts'
 import type { ValueSchema } from '../core/ports/schema.ts'

@@ -2,7 +2,7 @@
 import type { Component } from './ports/component.ts'
 import { HoldfastError } from './model/errors.ts'
 import { checkKnownOptions, oneOf } from './model/check-options.ts'
-import { componentRules, runRule } from './model/component-options.ts'
+import { componentRules, runRule } from './schema/component-options.ts'
 import { checkName } from './model/names.ts'
 import { toRules } from './redaction/redaction.ts'
 

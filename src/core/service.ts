@@ -8,7 +8,7 @@ import type { Component } from './ports/component.ts'
 import type { CredentialWatch } from './access/credential-watch.ts'
 import { Dispatcher } from './scheduling/dispatcher.ts'
 import type { DocumentPage, DocumentQuery } from './model/document.ts'
-import { HoldfastError } from './model/errors.ts'
+import { HoldfastError, runNotFound } from './model/errors.ts'
 import type { SourceHealth } from './ports/component-source.ts'
 import type { EventLoopHealth } from './ports/event-loop-health.ts'
 import type { ForgetReport, ForgetRequest } from './access/forget.ts'
@@ -17,14 +17,15 @@ import { shareEventLoop } from './runtime/share-event-loop.ts'
 import type { StartCommand } from './scheduling/draft-run.ts'
 import { loadExecution } from './scheduling/load-execution.ts'
 import { listWithin, OwnedDocuments } from './sessions/owned-documents.ts'
-import type { NodeDeps } from './ports/node-deps.ts'
+import type { NodeDeps } from './node-deps.ts'
 import { actorOf, type Authenticator, limitedAs, localOwner, ownerKey, type Principal } from './model/principal.ts'
 import { PrincipalQuotas } from './access/principal-quotas.ts'
 import type { Slice } from './model/record.ts'
 import type { RunStatus } from './model/run.ts'
-import { type RunOutcome, RunReader } from './delivery/run-reader.ts'
+import { RunReader } from './delivery/run-reader.ts'
+import type { TerminalEvent } from './structure/run-status.ts'
 import { RunCounts } from './runtime/run-counts.ts'
-import { HealthMonitor, type ServiceHealth, type ServiceLoad } from './runtime/service-health.ts'
+import { HealthMonitor, type ServiceHealth, type ServiceLoad } from './scheduling/service-health.ts'
 import { SessionRunWatch } from './sessions/session-run-watch.ts'
 import { type Share, type ShareRequest, type ShareLinks, SHARES } from './access/share-links.ts'
 import { DOCUMENT_BYTES } from './model/storage-usage.ts'
@@ -182,7 +183,7 @@ export class Service {
     const { data } = redactRequested({ type: 'stop.requested', data: why }, redactor, this.limits)
     const reasonField = data.reason === undefined ? {} : { reason: data.reason }
     const stored = await this.#store.requestStop(id, { at, by, ...reasonField })
-    if (stored === undefined) throw new HoldfastError('not_found', `run ${id} not found`)
+    if (stored === undefined) throw runNotFound(id)
     return stored
   }
 
@@ -364,7 +365,7 @@ export class Service {
   }
 
   /** The terminal event of a finished run. */
-  outcome(principal: Principal, id: string): Promise<RunOutcome | undefined> {
+  outcome(principal: Principal, id: string): Promise<TerminalEvent | undefined> {
     return this.#reader.outcome(principal, id)
   }
 

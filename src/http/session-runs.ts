@@ -1,6 +1,6 @@
 /** The runs of a conversation, for protocols that address one component: a conversation is a session. */
 import type { Component } from '../core/ports/component.ts'
-import { HoldfastError } from '../core/model/errors.ts'
+import { HoldfastError, runNotFound } from '../core/model/errors.ts'
 import type { Principal } from '../core/model/principal.ts'
 import { unfinishedStatuses } from '../core/model/run.ts'
 import type { StoredRun } from '../core/ports/store.ts'
@@ -17,7 +17,7 @@ export class SessionRuns {
   async run(principal: Principal, component: Component, id: string): Promise<StoredRun> {
     const stored = await this.service.get(principal, id)
     if (stored.run.component === component.id) return stored
-    throw new HoldfastError('not_found', `run ${id} not found`)
+    throw runNotFound(id)
   }
 
   /** Newest first. */

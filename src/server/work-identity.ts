@@ -1,5 +1,5 @@
 /** Identifies recorded work: keyed digests of inputs, and the work that encloses the executing code. */
-import type { Digests } from '../core/ports/node-deps.ts'
+import type { Digests } from '../core/node-deps.ts'
 import type { AsyncLocal, Enclosure } from '../core/recovery/enclosure.ts'
 import type { ExecutionTrace } from '../core/ports/execution-trace.ts'
 import type { Store } from '../core/ports/store.ts'

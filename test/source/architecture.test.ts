@@ -93,6 +93,8 @@ describe('the check of the layers', () => {
     ['a protocol and its sibling', 'protocols/native/routes.ts', `import '../a2a/wire.ts'`, 'protocols/a2a/wire.ts'],
     ['an agent and its sibling', 'agents/lab/script.ts', `import '../story.ts'`, 'agents/story.ts'],
     ['a value of core in the run structure', 'core/structure/a.ts', `import { x } from '../run.ts'`, 'core/run.ts'],
+    ['a value of a port in the model', 'core/model/a.ts', `import { x } from '../ports/b.ts'`, 'core/ports/b.ts'],
+    ['a type of the rest of core in a port', 'core/ports/b.ts', `import type { X } from '../run.ts'`, 'core/run.ts'],
     ['a value of core in the client', 'client/client.ts', `import { type Run } from '../core/run.ts'`, 'core/run.ts'],
     ['the server and the cli, loaded late', 'server/x.ts', `await import('../cli/main.ts')`, 'cli/main.ts'],
     [

@@ -8,7 +8,14 @@ import { type ImportedModule, importsOf } from '../../scripts/imports.ts'
  * A folder name alone stands for all that is in it, and `type:` for types only.
  */
 export const layers: Readonly<Record<string, readonly string[]>> = {
-  core: ['core/structure'],
+  core: ['core/structure', 'core/model', 'core/ports', 'core/redaction', 'core/runtime', 'core/schema'],
+  // Data and pure functions.
+  'core/model': ['core/structure', 'type:core/ports'],
+  // Interfaces, and the values of theirs that implementations need.
+  'core/ports': ['core/model', 'type:core/redaction'],
+  'core/redaction': ['core', 'core/structure'],
+  'core/runtime': ['core/model', 'core/structure', 'type:core'],
+  'core/schema': ['core/model', 'type:core/ports'],
   // The structure of a log, for every part that shows one: servers, clients and pages.
   'core/structure': ['type:core'],
   sse: [],
@@ -55,7 +62,17 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
 }
 
 /** Parts that run anywhere, a browser included: no package and no `node:` module. */
-export const pure: readonly string[] = ['core', 'core/structure', 'sse', 'client']
+export const pure: readonly string[] = [
+  'core',
+  'core/model',
+  'core/ports',
+  'core/redaction',
+  'core/runtime',
+  'core/schema',
+  'core/structure',
+  'sse',
+  'client',
+]
 
 export interface Edge {
   /** Paths below the source folder, such as `core/run.ts`. */

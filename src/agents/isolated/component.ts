@@ -1,7 +1,7 @@
 /** A component whose module runs in worker threads: an endless loop, a leak or `process.exit` in it fails only one run. */
 import { workerData } from 'node:worker_threads'
 import { aCount, anObject, aString, checkOptions, type OptionRules } from '../../core/model/check-options.ts'
-import { componentRules } from '../../core/model/component-options.ts'
+import { componentRules } from '../../core/schema/component-options.ts'
 import type { Component } from '../../core/ports/component.ts'
 import type { ValueSchema } from '../../core/ports/schema.ts'
 import type { RedactOptions } from '../../core/redaction/redaction.ts'

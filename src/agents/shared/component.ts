@@ -1,6 +1,6 @@
 /** Definition options that all kinds of components share. */
 import { checkOptions, checkRequired, type OptionRules } from '../../core/model/check-options.ts'
-import { componentRules } from '../../core/model/component-options.ts'
+import { componentRules } from '../../core/schema/component-options.ts'
 import type { Component } from '../../core/ports/component.ts'
 
 /** Options that all kinds of components have. */

@@ -10,7 +10,7 @@ import {
   type OptionRules,
   optionsOf,
 } from '../../core/model/check-options.ts'
-import { componentRules } from '../../core/model/component-options.ts'
+import { componentRules } from '../../core/schema/component-options.ts'
 import type { DisconnectPolicy } from '../../core/ports/component.ts'
 import type { BreakerOptions } from '../shared/circuit-breaker.ts'
 import type { CommonDefinition } from '../shared/component.ts'

@@ -1,6 +1,6 @@
 /** Workflows: steps in a declared order, each recorded, so that a crash costs at most the steps in progress. */
 import { aList, checkOptions, checkRequired, type OptionRules } from '../../core/model/check-options.ts'
-import { componentRules } from '../../core/model/component-options.ts'
+import { componentRules } from '../../core/schema/component-options.ts'
 import type { Component } from '../../core/ports/component.ts'
 import type { ValueSchema } from '../../core/ports/schema.ts'
 import { checkOnly } from '../../core/schema/json-schema.ts'

@@ -1,5 +1,5 @@
 /** Folds the logs of a chat into its messages: the same that a client has after streaming all of them. */
-import type { ContentPart } from '../../core/model/conversation.ts'
+import type { ContentPart } from '../../core/schema/conversation.ts'
 import type { LoggedEvent } from '../../core/model/event.ts'
 import type { Run } from '../../core/model/run.ts'
 import { userInputOf } from '../../core/structure/user-input.ts'

@@ -1,7 +1,7 @@
 /** Access control for every command of the service: whether the credential is valid, who owns the run, and which actions are permitted. */
 import type { CredentialWatch } from './credential-watch.ts'
-import { HoldfastError } from '../model/errors.ts'
-import type { NodeDeps } from '../ports/node-deps.ts'
+import { HoldfastError, runNotFound } from '../model/errors.ts'
+import type { NodeDeps } from '../node-deps.ts'
 import { ownerKey, type Principal } from '../model/principal.ts'
 import {
   type Action,
@@ -84,8 +84,7 @@ export class Access {
   }
 
   #permit(principal: Principal, id: string, stored: StoredRun | undefined, action: Action): StoredRun {
-    if (stored === undefined || !this.#isSeen(principal, stored))
-      throw new HoldfastError('not_found', `run ${id.slice(0, 100)} not found`)
+    if (stored === undefined || !this.#isSeen(principal, stored)) throw runNotFound(id)
     requirePermission(principal, action, this.#targetOf(stored.run))
     return stored
   }

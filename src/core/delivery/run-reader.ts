@@ -2,13 +2,13 @@
 import type { Access, KnownRun } from '../access/access.ts'
 import type { PrincipalQuotas } from '../access/principal-quotas.ts'
 import { assertReadable } from '../model/cursor.ts'
-import type { LoggedEvent } from '../model/event.ts'
 import type { Limits } from '../model/limits.ts'
 import { limitedAs, type Principal } from '../model/principal.ts'
 import { events, type Slice } from '../model/record.ts'
 import { isFinished } from '../model/run.ts'
-import type { NodeDeps } from '../ports/node-deps.ts'
+import type { NodeDeps } from '../node-deps.ts'
 import type { Store } from '../ports/store.ts'
+import type { TerminalEvent } from '../structure/run-status.ts'
 import { shareEventLoop } from '../runtime/share-event-loop.ts'
 import { countReferenced } from './count-referenced.ts'
 import { nextRecord } from './next-record.ts'
@@ -16,12 +16,6 @@ import { readCheckedLog } from './read-log.ts'
 import { SubscriptionRegistry } from './subscription-registry.ts'
 import type { Sink, Subscription } from './subscription.ts'
 import type { ViewMemory } from './view-memory.ts'
-
-/** The outcome of a run as its log says it. */
-export type RunOutcome = Extract<
-  LoggedEvent,
-  { type: 'run.completed' | 'run.failed' | 'run.cancelled' | 'run.rejected' }
->
 
 export interface WaitOptions {
   readonly timeoutMs: number
@@ -95,11 +89,11 @@ export class RunReader {
   }
 
   /** The terminal event of a finished run. */
-  async outcome(principal: Principal, id: string): Promise<RunOutcome | undefined> {
+  async outcome(principal: Principal, id: string): Promise<TerminalEvent | undefined> {
     const { run, next } = await this.#access.own(principal, id, 'read')
     if (!isFinished(run.status)) return undefined
     const slice = await readCheckedLog(this.#store, id, next - 2, 1)
-    return slice === undefined ? undefined : (events(slice).at(-1) as RunOutcome)
+    return slice === undefined ? undefined : (events(slice).at(-1) as TerminalEvent)
   }
 
   /** Ends all current and future waits. */

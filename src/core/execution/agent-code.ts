@@ -1,7 +1,7 @@
 /** Calls the code of a run's agent, so that everything it starts can be traced back to the run, aborted and closed. */
 import type { Emission } from '../ports/component.ts'
 import type { ExecutionTrace } from '../ports/execution-trace.ts'
-import type { NodeDeps } from '../ports/node-deps.ts'
+import type { NodeDeps } from '../node-deps.ts'
 
 export class AgentCode {
   readonly trace: ExecutionTrace

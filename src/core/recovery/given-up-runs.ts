@@ -4,7 +4,7 @@
  * immediately, and not half of them at a time as after a crash (decision 10).
  */
 import { isHoldfastError } from '../model/errors.ts'
-import type { NodeDeps } from '../ports/node-deps.ts'
+import type { NodeDeps } from '../node-deps.ts'
 import { loadExecution } from '../scheduling/load-execution.ts'
 
 /** Runs released at a time: their writes share commits. */

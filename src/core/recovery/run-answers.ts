@@ -1,5 +1,5 @@
 /** Resumes a paused run with answers to its questions. */
-import type { NodeDeps } from '../ports/node-deps.ts'
+import type { NodeDeps } from '../node-deps.ts'
 import { refusalOf, RunLog } from '../execution/run-log.ts'
 import type { Run } from '../model/run.ts'
 import type { StoredRun } from '../ports/store.ts'

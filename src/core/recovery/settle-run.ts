@@ -2,7 +2,7 @@
 import { RunFailure } from '../execution/run-failure.ts'
 import { RunLog } from '../execution/run-log.ts'
 import type { Failure } from '../model/event.ts'
-import type { NodeDeps } from '../ports/node-deps.ts'
+import type { NodeDeps } from '../node-deps.ts'
 import type { StopRequest, StoredRun } from '../ports/store.ts'
 
 /** A stop decides the outcome, even if the run must also fail (RUN-2). */

@@ -3,7 +3,7 @@ import { HoldfastError } from '../model/errors.ts'
 import { wasInterrupted } from './crash-suspects.ts'
 import type { GivenUpRuns } from './given-up-runs.ts'
 import { loadExecution } from '../scheduling/load-execution.ts'
-import type { NodeDeps } from '../ports/node-deps.ts'
+import type { NodeDeps } from '../node-deps.ts'
 import type { StoredRun } from '../ports/store.ts'
 import { startTimer } from '../runtime/timer.ts'
 

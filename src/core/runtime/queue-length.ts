@@ -1,5 +1,5 @@
 /** The length of the shared run queue, read with a timeout. Concurrent callers share one read. */
-import type { NodeDeps } from '../ports/node-deps.ts'
+import type { NodeDeps } from '../node-deps.ts'
 import { startTimer } from './timer.ts'
 
 export class QueueLength {

@@ -3,7 +3,7 @@
  * a probe, and few are in flight.
  */
 import { detailOf } from '../model/errors.ts'
-import type { NodeDeps } from '../ports/node-deps.ts'
+import type { NodeDeps } from '../node-deps.ts'
 import type { StoreHealth } from '../ports/store.ts'
 import { startTimer } from './timer.ts'
 

@@ -1,6 +1,6 @@
 /** Admission control: caps the run queue globally and per owner. */
 import { HoldfastError } from '../model/errors.ts'
-import type { NodeDeps } from '../ports/node-deps.ts'
+import type { NodeDeps } from '../node-deps.ts'
 
 /** How soon to retry when the queue is full. */
 const RETRY_MS = 5000

@@ -1,6 +1,6 @@
 /** Claims a paused run in order to answer it. */
-import { HoldfastError } from '../model/errors.ts'
-import type { NodeDeps } from '../ports/node-deps.ts'
+import { HoldfastError, runNotFound } from '../model/errors.ts'
+import type { NodeDeps } from '../node-deps.ts'
 import type { Run } from '../model/run.ts'
 import type { StoredRun } from '../ports/store.ts'
 import { startTimer } from '../runtime/timer.ts'
@@ -25,7 +25,7 @@ export async function claimPaused(deps: NodeDeps, { id, worker, mayTakeOver, che
     const claimed = await store.claim(id, worker, limits.leaseMs, { paused: true, takeover: mayTakeOver() })
     if (claimed !== undefined) return claimed
     const stored = await store.get(id)
-    if (stored === undefined) throw new HoldfastError('not_found', `run ${id} not found`)
+    if (stored === undefined) throw runNotFound(id)
     check(stored.run)
     if (left <= 0)
       throw new HoldfastError('unavailable', `run ${id} is being answered by another request: try again`, {

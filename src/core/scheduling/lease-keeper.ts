@@ -1,6 +1,6 @@
 /** Renews the leases of this node on its own timer, so that nothing else the node awaits delays a renewal. */
 import { elapsedOf } from '../ports/clock.ts'
-import type { NodeDeps } from '../ports/node-deps.ts'
+import type { NodeDeps } from '../node-deps.ts'
 import { RenewalGap } from './renewal-gap.ts'
 import type { LeasedRun } from '../ports/store.ts'
 import { startTimer } from '../runtime/timer.ts'

@@ -1,7 +1,7 @@
 /** Claims runs from the store for this node: in queue order, up to the node's capacity and within the shares of their owners. */
 import type { LeaseKeeper } from './lease-keeper.ts'
 import type { LocalExecutions } from './local-executions.ts'
-import type { NodeDeps } from '../ports/node-deps.ts'
+import type { NodeDeps } from '../node-deps.ts'
 import type { PrincipalQuotas } from '../access/principal-quotas.ts'
 import type { StoredRun } from '../ports/store.ts'
 

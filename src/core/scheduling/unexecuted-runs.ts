@@ -4,7 +4,7 @@
  */
 import type { LeaseKeeper } from './lease-keeper.ts'
 import type { LocalExecutions } from './local-executions.ts'
-import type { NodeDeps } from '../ports/node-deps.ts'
+import type { NodeDeps } from '../node-deps.ts'
 import type { ClaimableQuery, LeasedRun } from '../ports/store.ts'
 import { UnservedComponents } from './unserved-components.ts'
 

@@ -3,7 +3,7 @@
  * a component. The duration is measured here, so that no two clocks are compared.
  */
 import { elapsedOf } from '../ports/clock.ts'
-import type { NodeDeps } from '../ports/node-deps.ts'
+import type { NodeDeps } from '../node-deps.ts'
 
 /** Number of checks per timeout. */
 const CHECKS_PER_TIMEOUT = 60

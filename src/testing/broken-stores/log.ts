@@ -1,5 +1,5 @@
 /** Stores that break the rules of the log. */
-import { HoldfastError, isHoldfastError } from '../../core/model/errors.ts'
+import { HoldfastError, isHoldfastError, runNotFound } from '../../core/model/errors.ts'
 import { lastOf, type Slice, sliceBefore } from '../../core/model/record.ts'
 import { isFinished, type Run } from '../../core/model/run.ts'
 import type { Store, StoredRun } from '../../core/ports/store.ts'
@@ -231,6 +231,6 @@ function answering(store: Store, code: HoldfastError['code'], answer: Answer): S
 
 async function existing(store: Store, id: string): Promise<StoredRun> {
   const stored = await store.get(id)
-  if (stored === undefined) throw new HoldfastError('not_found', `run ${id} not found`)
+  if (stored === undefined) throw runNotFound(id)
   return stored
 }

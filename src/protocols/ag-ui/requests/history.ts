@@ -1,5 +1,5 @@
 /** Messages of earlier runs of a thread, for clients that have none. */
-import type { ContentPart, Message } from '../../../core/model/conversation.ts'
+import type { ContentPart, Message } from '../../../core/schema/conversation.ts'
 import { userInputOf } from '../../../core/structure/user-input.ts'
 import { isHoldfastError } from '../../../core/model/errors.ts'
 import type { Principal } from '../../../core/model/principal.ts'

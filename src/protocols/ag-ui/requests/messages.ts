@@ -1,6 +1,6 @@
 /** Converts messages of this protocol to a conversation. */
 import type { CallerOptions } from '../../../core/model/caller-options.ts'
-import type { ContentPart, Message } from '../../../core/model/conversation.ts'
+import type { ContentPart, Message } from '../../../core/schema/conversation.ts'
 import { HoldfastError } from '../../../core/model/errors.ts'
 import type { GivenMessage, MessagePart, RunBody } from './shapes.ts'
 

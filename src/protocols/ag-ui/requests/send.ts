@@ -1,6 +1,6 @@
 /** Starts a run, answers a paused run, or attaches to a known run. */
 import { questionToolCall } from '../../../core/structure/question-tool-call.ts'
-import { inputFor } from '../../../core/model/conversation.ts'
+import { inputFor } from '../../../core/schema/conversation.ts'
 import { HoldfastError, isHoldfastError } from '../../../core/model/errors.ts'
 import type { Question } from '../../../core/model/event.ts'
 import type { Principal } from '../../../core/model/principal.ts'

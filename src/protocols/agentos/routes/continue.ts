@@ -1,6 +1,6 @@
 /** `/continue`: answers the questions of a paused run, or continues a finished one as another run. */
 import type { Component } from '../../../core/ports/component.ts'
-import { inputFor, type Message } from '../../../core/model/conversation.ts'
+import { inputFor, type Message } from '../../../core/schema/conversation.ts'
 import { HoldfastError } from '../../../core/model/errors.ts'
 import { isFinished, type Run, type RunStatus } from '../../../core/model/run.ts'
 import type { StoredRun } from '../../../core/ports/store.ts'

@@ -1,5 +1,5 @@
 /** A run's conversation as a list of messages: input, text and tool calls. */
-import type { ContentPart, Message as ToldMessage } from '../../../core/model/conversation.ts'
+import type { ContentPart, Message as ToldMessage } from '../../../core/schema/conversation.ts'
 import { piecesOf } from '../../../core/structure/text-pieces.ts'
 import { userInputOf } from '../../../core/structure/user-input.ts'
 import { asText } from '../wire/shapes.ts'

@@ -1,5 +1,5 @@
 /** Converts UI messages to a conversation. */
-import type { ContentPart, Message } from '../../../core/model/conversation.ts'
+import type { ContentPart, Message } from '../../../core/schema/conversation.ts'
 import { HoldfastError } from '../../../core/model/errors.ts'
 import type { UiMessage, UiPart } from './shapes.ts'
 

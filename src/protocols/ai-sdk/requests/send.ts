@@ -2,7 +2,7 @@
 import { HoldfastError, isHoldfastError } from '../../../core/model/errors.ts'
 import type { Principal } from '../../../core/model/principal.ts'
 import type { Component } from '../../../core/ports/component.ts'
-import { inputFor } from '../../../core/model/conversation.ts'
+import { inputFor } from '../../../core/schema/conversation.ts'
 import type { StoredRun } from '../../../core/ports/store.ts'
 import { type MessageNote, NOTE } from '../../../ai-sdk/view/history.ts'
 import { parseMessageId } from '../../../ai-sdk/ids.ts'

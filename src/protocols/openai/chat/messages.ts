@@ -1,6 +1,6 @@
 /** Converts chat completion messages to a conversation. */
 import type { CallerOptions } from '../../../core/model/caller-options.ts'
-import type { ContentPart, Conversation, Message } from '../../../core/model/conversation.ts'
+import type { ContentPart, Conversation, Message } from '../../../core/schema/conversation.ts'
 import { callerOptionsOf, callInput, filePart, imagePart, plainText, settingsOf } from '../requests/input.ts'
 import type { CallerResult } from '../requests/caller-results.ts'
 import { unsupported } from '../wire/errors.ts'

@@ -5,7 +5,7 @@ import type { Principal } from '../../../core/model/principal.ts'
 import type { Service } from '../../../core/service.ts'
 import { notFound } from '../wire/errors.ts'
 import { isMadeHere, toSession } from '../wire/ids.ts'
-import type { Message } from '../../../core/model/conversation.ts'
+import type { Message } from '../../../core/schema/conversation.ts'
 import { aboutOf } from '../requests/start.ts'
 
 export interface AddedItem {

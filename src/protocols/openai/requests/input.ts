@@ -1,6 +1,6 @@
 /** Converts a request to component input. */
 import type { CallerOptions, CallerSettings } from '../../../core/model/caller-options.ts'
-import type { ContentPart } from '../../../core/model/conversation.ts'
+import type { ContentPart } from '../../../core/schema/conversation.ts'
 import { parseJsonOrText } from '../../../http/request/json.ts'
 import { refusal } from '../wire/errors.ts'
 

@@ -1,5 +1,5 @@
 /** `POST /v1/responses/compact`: packs a conversation into one item, to start another chain with. */
-import type { Message } from '../../../core/model/conversation.ts'
+import type { Message } from '../../../core/schema/conversation.ts'
 import type { Ids } from '../../../core/ports/clock.ts'
 import type { Service } from '../../../core/service.ts'
 import { readJson } from '../../../http/request/body.ts'

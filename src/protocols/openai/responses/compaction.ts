@@ -3,7 +3,7 @@
  * is summarized, and the item is neither secret from the caller nor trusted more than messages from the caller.
  */
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
-import type { Message } from '../../../core/model/conversation.ts'
+import type { Message } from '../../../core/schema/conversation.ts'
 import { parseJson } from '../../../http/request/json.ts'
 import { refusal } from '../wire/errors.ts'
 

@@ -12,7 +12,7 @@ import type { Streams } from '../../../http/response/stream.ts'
 import { foldRun } from '../../../http/response/view.ts'
 import { refusal, toEndErrorResponse, waitingError } from '../wire/errors.ts'
 import type { Part } from '../wire/ids.ts'
-import { inputFor } from '../../../core/model/conversation.ts'
+import { inputFor } from '../../../core/schema/conversation.ts'
 import { textInput } from '../../../http/request/text-input.ts'
 import {
   disconnectPolicy,

@@ -3,9 +3,9 @@
  * plain text, depending on what the component accepts.
  */
 import type { Component } from '../ports/component.ts'
-import { validate } from '../schema/validate.ts'
-import type { CallerOptions } from './caller-options.ts'
-import { HoldfastError } from './errors.ts'
+import { validate } from './validate.ts'
+import type { CallerOptions } from '../model/caller-options.ts'
+import { HoldfastError } from '../model/errors.ts'
 
 export type ContentPart =
   | { readonly type: 'text'; readonly text: string }

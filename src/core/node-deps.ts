@@ -1,14 +1,14 @@
 /** The dependencies that all parts of a node share. */
-import type { CallerCredentials } from '../access/caller-credentials.ts'
-import type { Clock, Ids } from './clock.ts'
-import type { AsyncLocal, Enclosure } from '../recovery/enclosure.ts'
-import type { ExecutionTrace } from './execution-trace.ts'
-import type { Limits } from '../model/limits.ts'
-import type { Logger } from './logger.ts'
-import type { Redactor } from '../redaction/redactor.ts'
-import type { Registry } from '../registry.ts'
-import type { RunCounts } from '../runtime/run-counts.ts'
-import type { Store } from './store.ts'
+import type { CallerCredentials } from './access/caller-credentials.ts'
+import type { Clock, Ids } from './ports/clock.ts'
+import type { AsyncLocal, Enclosure } from './recovery/enclosure.ts'
+import type { ExecutionTrace } from './ports/execution-trace.ts'
+import type { Limits } from './model/limits.ts'
+import type { Logger } from './ports/logger.ts'
+import type { Redactor } from './redaction/redactor.ts'
+import type { Registry } from './registry.ts'
+import type { RunCounts } from './runtime/run-counts.ts'
+import type { Store } from './ports/store.ts'
 
 export interface NodeDeps {
   readonly store: Store

@@ -1,6 +1,6 @@
 /** Rules for the options that all kinds of components share. */
 import type { Component } from '../ports/component.ts'
-import { checkSchema, type SchemaSide } from '../schema/json-schema.ts'
+import { checkSchema, type SchemaSide } from './json-schema.ts'
 import {
   aCount,
   aFunction,
@@ -11,7 +11,7 @@ import {
   type OptionRule,
   optionsOf,
   type OptionRules,
-} from './check-options.ts'
+} from '../model/check-options.ts'
 
 type ComponentOptions = OptionRules<Omit<Component, 'kind' | 'run'>>
 

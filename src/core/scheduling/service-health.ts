@@ -1,14 +1,14 @@
 /** The health of a node: its store, its load, and whether it drains. Logs when the store becomes unavailable. */
-import type { Dispatcher } from '../scheduling/dispatcher.ts'
+import type { Dispatcher } from './dispatcher.ts'
 import { STORE_UNAVAILABLE } from '../model/errors.ts'
 import type { EventLoopHealth } from '../ports/event-loop-health.ts'
-import type { NodeDeps } from '../ports/node-deps.ts'
+import type { NodeDeps } from '../node-deps.ts'
 import type { SourceHealth } from '../ports/component-source.ts'
 import type { RunReader } from '../delivery/run-reader.ts'
 import type { StoreHealth } from '../ports/store.ts'
-import { QueueLength } from './queue-length.ts'
-import type { RunCounts } from './run-counts.ts'
-import { StoreProbe } from './store-probe.ts'
+import { QueueLength } from '../runtime/queue-length.ts'
+import type { RunCounts } from '../runtime/run-counts.ts'
+import { StoreProbe } from '../runtime/store-probe.ts'
 
 export interface ServiceHealth {
   readonly ok: boolean
