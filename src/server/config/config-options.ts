@@ -1,12 +1,9 @@
 /** The server's flags and environment variables: the table from which help and docs are generated. */
 import { DEFAULT_STORE } from '../store/default-store.ts'
-import { isIP } from 'node:net'
 import { defaultLimits } from '../../core/model/limits.ts'
 import { redactionNames } from '../../core/redaction/redactions.ts'
 import { toBasePath } from '../../http/routing/base-path.ts'
-import { SECURITY_KEY_CHARS_MIN, tooShort } from '../auth/index.ts'
 import {
-  toBearer,
   toChoice,
   toChoices,
   toCount,
@@ -24,9 +21,9 @@ import {
   toWebAddress,
 } from './option-values.ts'
 import type { OptionTable } from './options.ts'
+import { toHost, toSecretKeys, toSharedKey } from './server-values.ts'
 import { protocolNames, toProtocolChoice } from '../protocols/protocol-paths.ts'
 import { toRetention } from '../retention/periods-text.ts'
-import { parseSecretKeys } from '../secrets/secret-keys.ts'
 import { toStore } from '../store/store-address.ts'
 
 export type { StoreConfig } from '../store/store-address.ts'
@@ -430,21 +427,3 @@ export const configOptions = {
     help: 'How long shutdown waits for running runs before it hands them over.',
   },
 } as const satisfies OptionTable
-
-/** Validates early, before anything is written to disk. A key file is read when the server starts. */
-function toSecretKeys(text: string): string {
-  if (!text.startsWith('file:')) parseSecretKeys(text)
-  return text
-}
-
-function toSharedKey(text: string): string {
-  if (text.length < SECURITY_KEY_CHARS_MIN) throw new Error(`the shared key ${tooShort}`)
-  return toBearer(text)
-}
-
-/** Accepts IPv6 addresses in brackets, as in a URL. */
-function toHost(text: string): string {
-  const host = text.replace(/^\[(.*)\]$/, '$1')
-  if (isIP(host) !== 0 || /^[a-z0-9][a-z0-9.-]*$/i.test(host)) return host
-  throw new Error(`${JSON.stringify(text)} is not an address: pass an IP address or a host name, without a port`)
-}
