@@ -43,7 +43,7 @@ export { type ErrorCode, HoldfastError, isHoldfastError, storeUnavailable } from
 // Runs and their logs.
 export { assertReadable } from '../core/model/cursor.ts'
 export { comesBefore, cursorOf, type Position, positionOf } from '../core/model/page.ts'
-export { lastOf, type Slice, sliceAfter, sliceBefore, sliceOf, sliceWithin } from '../core/model/record.ts'
+export { lastOf, type Slice, sliceAfter, sliceBefore, sliceOf, sliceWithin } from '../core/model/slice.ts'
 export { isFinished } from '../core/model/run.ts'
 export { Hints } from '../core/delivery/hints.ts'
 export { FairOrder, type OrderedRun } from './shared/fair-order.ts'

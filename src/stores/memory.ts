@@ -8,7 +8,7 @@ import { HoldfastError, runNotFound } from '../core/model/errors.ts'
 import { Hints } from '../core/delivery/hints.ts'
 import type { TransferredRun, StoreTransfer } from '../core/ports/store-transfer.ts'
 import { comesBefore, cursorOf, positionOf } from '../core/model/page.ts'
-import { type Slice, sliceOf } from '../core/model/record.ts'
+import { type Slice, sliceOf } from '../core/model/slice.ts'
 import { isFinished, type Run } from '../core/model/run.ts'
 import type {
   ClaimableQuery,

@@ -2,7 +2,7 @@
 import { HoldfastError } from '../../src/core/model/errors.ts'
 import { Hints } from '../../src/core/delivery/hints.ts'
 import { isFinished, type Run } from '../../src/core/model/run.ts'
-import type { Slice } from '../../src/core/model/record.ts'
+import type { Slice } from '../../src/core/model/slice.ts'
 import type {
   ClaimableQuery,
   ClaimOptions,

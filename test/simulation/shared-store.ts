@@ -12,7 +12,7 @@ import type {
   Store,
   StoredRun,
 } from '../../src/core/ports/store.ts'
-import type { Slice } from '../../src/core/model/record.ts'
+import type { Slice } from '../../src/core/model/slice.ts'
 import { createMemoryStore } from '../../src/stores/memory.ts'
 import type { Model } from './model.ts'
 import type { RunPlan } from './plan.ts'

@@ -2,7 +2,7 @@
 import { isHoldfastError } from '../../src/core/model/errors.ts'
 import type { LoggedEvent } from '../../src/core/model/event.ts'
 import type { Projection } from '../../src/core/ports/projection.ts'
-import { events, lastOf, type Slice } from '../../src/core/model/record.ts'
+import { events, lastOf, type Slice } from '../../src/core/model/slice.ts'
 import { isFinished, type Run } from '../../src/core/model/run.ts'
 import type { Sink, Subscription } from '../../src/core/delivery/subscription.ts'
 import type { Client } from './client.ts'

@@ -2,7 +2,7 @@
 import { replaceEventLoop } from '../../src/core/runtime/event-loop-tick.ts'
 import type { Limits } from '../../src/core/model/limits.ts'
 import type { Logger } from '../../src/core/ports/logger.ts'
-import type { Slice } from '../../src/core/model/record.ts'
+import type { Slice } from '../../src/core/model/slice.ts'
 import type { Hint } from '../../src/core/ports/store.ts'
 import { Random } from '../support/random.ts'
 import { Client } from './client.ts'

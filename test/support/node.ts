@@ -8,7 +8,7 @@ import { type EventType, isTerminal, type LoggedEvent } from '../../src/core/mod
 import type { Limits } from '../../src/core/model/limits.ts'
 import { type Logger, silentLogger } from '../../src/core/ports/logger.ts'
 import { localPrincipal, type Principal } from '../../src/core/model/principal.ts'
-import { events } from '../../src/core/model/record.ts'
+import { events } from '../../src/core/model/slice.ts'
 import type { RedactOptions } from '../../src/core/redaction/redaction.ts'
 import { redactorOf } from '../../src/core/redaction/redactor.ts'
 import { Registry } from '../../src/core/registry.ts'

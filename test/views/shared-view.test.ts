@@ -6,7 +6,7 @@ import type { Sink, Subscription } from '../../src/core/delivery/subscription.ts
 import type { Checkpoint, SharedView } from '../../src/core/delivery/shared-view.ts'
 import { ViewCache } from '../../src/core/delivery/view-cache.ts'
 import { defaultLimits, type Limits } from '../../src/core/model/limits.ts'
-import { lastOf, recordsOf, type Slice, sliceAfter, sliceBefore } from '../../src/core/model/record.ts'
+import { lastOf, recordsOf, type Slice, sliceAfter, sliceBefore } from '../../src/core/model/slice.ts'
 import type { Store, StoredRun } from '../../src/core/ports/store.ts'
 import { encodeSelected, ViewCursor } from '../../src/http/response/view.ts'
 import { createMemoryStore } from '../../src/stores/memory.ts'

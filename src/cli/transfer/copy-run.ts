@@ -2,7 +2,7 @@
 import { defaultLimits } from '../../core/model/limits.ts'
 import { readCheckedLog } from '../../core/delivery/read-log.ts'
 import type { TransferredRun } from '../../core/ports/store-transfer.ts'
-import { lastOf, type Slice } from '../../core/model/record.ts'
+import { lastOf, type Slice } from '../../core/model/slice.ts'
 import type { Run } from '../../core/model/run.ts'
 import type { Store, StoredRun } from '../../core/ports/store.ts'
 import { digestOf } from './digest.ts'

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { defaultLimits } from '../../core/model/limits.ts'
 import { readCheckedLog } from '../../core/delivery/read-log.ts'
 import type { TransferredRun } from '../../core/ports/store-transfer.ts'
-import { lastOf, sliceBefore } from '../../core/model/record.ts'
+import { lastOf, sliceBefore } from '../../core/model/slice.ts'
 import type { Store } from '../../core/ports/store.ts'
 
 /** Covers the run and the records that it counts; records beyond them are ignored. */

@@ -1,7 +1,7 @@
 /** Writes a complete log into a store, as the worker that executed the run would have. */
 import { defaultLimits } from '../../core/model/limits.ts'
 import { readCheckedLog } from '../../core/delivery/read-log.ts'
-import { rawRecords } from '../../core/model/record.ts'
+import { rawRecords } from '../../core/model/slice.ts'
 import type { Run } from '../../core/model/run.ts'
 import type { Store } from '../../core/ports/store.ts'
 import type { ReadLog } from './read-log.ts'

@@ -1,6 +1,6 @@
 /** Charges a stream for the view state that it references, after each slice. */
 import type { HoldfastError } from '../model/errors.ts'
-import type { Slice } from '../model/record.ts'
+import type { Slice } from '../model/slice.ts'
 import type { Sink } from './subscription.ts'
 import type { ViewHolder, ViewMemory } from './view-memory.ts'
 

@@ -3,7 +3,7 @@
  * creating an object for each, and folded many at a time.
  */
 import type { LoggedEvent } from '../model/event.ts'
-import { assertCount, decodedParts, ENVELOPE, ISO_CHARS, parseEnvelope, type Slice } from '../model/record.ts'
+import { assertCount, decodedParts, ENVELOPE, ISO_CHARS, parseEnvelope, type Slice } from '../model/slice.ts'
 import type { Projection, TextStretch } from '../ports/projection.ts'
 import { retainedBytes } from './retained-bytes.ts'
 import { oncePerTick } from './tick-memo.ts'

@@ -1,6 +1,6 @@
 /** Reads a log to its current end for a fold that shares the event loop with others. */
 import { isHoldfastError } from '../model/errors.ts'
-import { type EnvelopeRecord, envelopeRecords, markOf, type Slice } from '../model/record.ts'
+import { type EnvelopeRecord, envelopeRecords, markOf, type Slice } from '../model/slice.ts'
 import type { Store } from '../ports/store.ts'
 import { paceFolds } from '../runtime/share-event-loop.ts'
 import { type FoldBatch, batchesOf } from './fold-batches.ts'

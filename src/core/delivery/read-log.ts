@@ -3,7 +3,7 @@
  * replica, a wrong index) then costs one run an error, and never shows events of another run.
  */
 import { storeUnavailable } from '../model/errors.ts'
-import { lastOf, type Slice } from '../model/record.ts'
+import { lastOf, type Slice } from '../model/slice.ts'
 import type { Store } from '../ports/store.ts'
 
 /** Reads a log. All reads of logs go through this function. */

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { createMemoryStore } from '../../stores/memory.ts'
 import { overriding } from '../../testing/broken-stores.ts'
 import { newRun } from '../../testing/fixtures.ts'
-import type { Slice } from '../model/record.ts'
+import type { Slice } from '../model/slice.ts'
 import { RunReads } from './run-reads.ts'
 
 const RUN = 'run_1'

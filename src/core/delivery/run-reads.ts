@@ -3,7 +3,7 @@
  * event loop, and those that ask while the read is in progress. Without this, a thousand subscribers that fall behind together
  * would make the store read each page a thousand times.
  */
-import type { Slice } from '../model/record.ts'
+import type { Slice } from '../model/slice.ts'
 import type { Store } from '../ports/store.ts'
 import { eventLoop } from '../runtime/event-loop-tick.ts'
 import { readCheckedLog } from './read-log.ts'

@@ -5,7 +5,7 @@
 import { HoldfastError } from '../model/errors.ts'
 import type { EventType } from '../model/event.ts'
 import { CONTENT_LIMIT_FACTOR, type Limits } from '../model/limits.ts'
-import { markOf, parseEnvelope, type RawRecord } from '../model/record.ts'
+import { markOf, parseEnvelope, type RawRecord } from '../model/slice.ts'
 import { isFinished, type Run } from '../model/run.ts'
 import type { Store } from '../ports/store.ts'
 import { paceFolds } from '../runtime/share-event-loop.ts'

@@ -5,7 +5,7 @@
  */
 import { HoldfastError } from '../model/errors.ts'
 import type { Limits } from '../model/limits.ts'
-import { lastMark, lastOf, markOf, parseEnvelope, type Slice } from '../model/record.ts'
+import { lastMark, lastOf, markOf, parseEnvelope, type Slice } from '../model/slice.ts'
 import type { Run } from '../model/run.ts'
 import type { Store } from '../ports/store.ts'
 import { shareEventLoop } from '../runtime/share-event-loop.ts'

@@ -5,7 +5,7 @@
 import { HoldfastError, isHoldfastError } from '../model/errors.ts'
 import type { RunReads } from './run-reads.ts'
 import { shareEventLoop } from '../runtime/share-event-loop.ts'
-import { lastMark, lastOf, sliceAfter, sliceBefore, type Slice } from '../model/record.ts'
+import { lastMark, lastOf, sliceAfter, sliceBefore, type Slice } from '../model/slice.ts'
 import type { Hint } from '../ports/store.ts'
 import type { ReferencedState } from './view-memory.ts'
 

@@ -2,7 +2,7 @@
  * Memoizes values per slice for the current tick of the event loop. All subscribers of a run receive a commit in the same tick, so a
  * longer cache would not help. A WeakMap was slower: it costs more in garbage collection than the fold itself.
  */
-import type { Slice } from '../model/record.ts'
+import type { Slice } from '../model/slice.ts'
 import { eventLoop, eventLoopTick } from '../runtime/event-loop-tick.ts'
 
 /** A memoized value, and the others of the same slice. The list is short: one entry per protocol in use. */

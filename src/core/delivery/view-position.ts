@@ -1,5 +1,5 @@
 /** One subscriber's position in a view, and the memory that it references there. */
-import type { Slice } from '../model/record.ts'
+import type { Slice } from '../model/slice.ts'
 import type { Checkpoint, SharedView } from './shared-view.ts'
 import type { ViewStep } from './view-step.ts'
 import type { ReferencedState } from './view-memory.ts'

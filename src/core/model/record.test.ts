@@ -2,10 +2,8 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { digestOfBody, digestOfEnvelope } from '../recovery/emitted-output.ts'
 import type { Event, LoggedEvent } from './event.ts'
+import { encodeBody, encodeRecord, encodeTextBody } from './record.ts'
 import {
-  encodeBody,
-  encodeRecord,
-  encodeTextBody,
   envelopeRecords,
   events,
   lastOf,
@@ -18,7 +16,7 @@ import {
   markOf,
   sliceOf,
   sliceWithin,
-} from './record.ts'
+} from './slice.ts'
 import { anyCharacter } from '../../testing/any-character.ts'
 
 const bounds = { maxDepth: 20, maxBytes: 1024 * 1024 }

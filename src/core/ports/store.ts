@@ -6,7 +6,7 @@
  */
 import type { Documents } from '../model/document.ts'
 import type { StoreTransfer } from './store-transfer.ts'
-import type { Slice } from '../model/record.ts'
+import type { Slice } from '../model/slice.ts'
 import type { Run, RunStatus } from '../model/run.ts'
 import type { StoredUsage } from '../model/storage-usage.ts'
 

@@ -1,6 +1,6 @@
 /** Reads everything needed to decide how a claimed run proceeds. Read-only. */
 import type { Failure, Suspect } from '../model/event.ts'
-import { events } from '../model/record.ts'
+import { events } from '../model/slice.ts'
 import { readCheckedLog } from '../delivery/read-log.ts'
 import type { Component } from '../ports/component.ts'
 import type { NodeDeps } from '../node-deps.ts'

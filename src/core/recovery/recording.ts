@@ -9,7 +9,7 @@ import { type DiscardedAttempt, retractedFrom } from '../structure/retraction.ts
 import type { Ledger } from './ledger.ts'
 import { readCheckedLog } from '../delivery/read-log.ts'
 import { shareEventLoop } from '../runtime/share-event-loop.ts'
-import { rawRecords, type RawRecord } from '../model/record.ts'
+import { rawRecords, type RawRecord } from '../model/slice.ts'
 import { RunProgress } from './run-progress.ts'
 import { TokenUsage } from '../execution/token-usage.ts'
 import type { Store } from '../ports/store.ts'

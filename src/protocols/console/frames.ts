@@ -2,7 +2,7 @@
 import { type Encoded, textsOf } from '../../core/delivery/encoded.ts'
 import { START } from '../../core/model/cursor.ts'
 import { HoldfastError } from '../../core/model/errors.ts'
-import { lastOf, type Slice } from '../../core/model/record.ts'
+import { lastOf, type Slice } from '../../core/model/slice.ts'
 import type { StoredRun } from '../../core/ports/store.ts'
 import type { Service } from '../../core/service.ts'
 import { respondText } from '../../http/response/respond.ts'

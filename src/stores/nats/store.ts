@@ -5,7 +5,7 @@
 import { type Ids, systemIds } from '../../core/ports/clock.ts'
 import { isHoldfastError } from '../../core/model/errors.ts'
 import { Hints } from '../../core/delivery/hints.ts'
-import type { Slice } from '../../core/model/record.ts'
+import type { Slice } from '../../core/model/slice.ts'
 import { isFinished } from '../../core/model/run.ts'
 import type {
   ClaimableQuery,

@@ -4,7 +4,7 @@
  * that one commit is prepared here while the server works on the other.
  */
 import { HoldfastError, isHoldfastError, runNotFound } from '../../core/model/errors.ts'
-import type { Slice } from '../../core/model/record.ts'
+import type { Slice } from '../../core/model/slice.ts'
 import { isFinished } from '../../core/model/run.ts'
 import type { Database, Statement } from './database.ts'
 import type { BatchWriter, Part } from '../shared/batch-writer.ts'

@@ -2,7 +2,7 @@
 import { assertReadable } from '../../core/model/cursor.ts'
 import { storeUnavailable, runNotFound } from '../../core/model/errors.ts'
 import { faultIn } from '../../core/delivery/read-log.ts'
-import { lastOf, type Slice, sliceWithin } from '../../core/model/record.ts'
+import { lastOf, type Slice, sliceWithin } from '../../core/model/slice.ts'
 import { isFinished, type Run } from '../../core/model/run.ts'
 import { joinAfter } from '../shared/join-after.ts'
 import type { Database } from './database.ts'

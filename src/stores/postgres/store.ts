@@ -6,7 +6,7 @@ import { systemIds } from '../../core/ports/clock.ts'
 import { Hints } from '../../core/delivery/hints.ts'
 import type { StoreTransfer } from '../../core/ports/store-transfer.ts'
 import { cursorOf, positionOf } from '../../core/model/page.ts'
-import { type Slice, sliceOf } from '../../core/model/record.ts'
+import { type Slice, sliceOf } from '../../core/model/slice.ts'
 import { isFinished, type RunStatus } from '../../core/model/run.ts'
 import type {
   ClaimableQuery,

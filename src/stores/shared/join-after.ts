@@ -1,6 +1,6 @@
 /** Joins stored pieces of a log into one slice. */
 import { type HoldfastError, storeUnavailable } from '../../core/model/errors.ts'
-import { lastOf, type Slice, sliceAfter } from '../../core/model/record.ts'
+import { lastOf, type Slice, sliceAfter } from '../../core/model/slice.ts'
 
 /**
  * Joins neighbouring slices from the record after `after` on. Takes whole slices up to `maxBytes`, so that none has to be

@@ -7,7 +7,7 @@ import { HoldfastError, isHoldfastError } from '../../core/model/errors.ts'
 import { Hints } from '../../core/delivery/hints.ts'
 import type { TransferredRun, StoreTransfer } from '../../core/ports/store-transfer.ts'
 import type { Position } from '../../core/model/page.ts'
-import type { Slice } from '../../core/model/record.ts'
+import type { Slice } from '../../core/model/slice.ts'
 import { isFinished } from '../../core/model/run.ts'
 import type {
   ClaimableQuery,

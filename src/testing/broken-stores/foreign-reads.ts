@@ -1,5 +1,5 @@
 /** Stores that return wrong records, like a diverged replica. */
-import type { Slice } from '../../core/model/record.ts'
+import type { Slice } from '../../core/model/slice.ts'
 import type { Store } from '../../core/ports/store.ts'
 import { type BrokenStore, overriding } from './overriding.ts'
 

@@ -1,6 +1,6 @@
 /** Stores that break the rules of the log. */
 import { HoldfastError, isHoldfastError, runNotFound } from '../../core/model/errors.ts'
-import { lastOf, type Slice, sliceBefore } from '../../core/model/record.ts'
+import { lastOf, type Slice, sliceBefore } from '../../core/model/slice.ts'
 import { isFinished, type Run } from '../../core/model/run.ts'
 import type { Store, StoredRun } from '../../core/ports/store.ts'
 import { type BrokenStore, BufferedWriter, commitTo, overriding } from './overriding.ts'

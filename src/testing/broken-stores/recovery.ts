@@ -1,5 +1,5 @@
 /** Stores that break a rule only after a reopen. */
-import { lastOf, sliceAfter, sliceBefore } from '../../core/model/record.ts'
+import { lastOf, sliceAfter, sliceBefore } from '../../core/model/slice.ts'
 import type { Store, StoredRun } from '../../core/ports/store.ts'
 import { givesHeldAway, ignoresLanes } from './leases.ts'
 import { dropsEpochCheck, holdsLastBack, normalizesTexts, staysOpen } from './log.ts'

@@ -1,5 +1,5 @@
 /** Stores that break the rules of hints and visibility. */
-import { sliceOf } from '../../core/model/record.ts'
+import { sliceOf } from '../../core/model/slice.ts'
 import type { Run } from '../../core/model/run.ts'
 import type { Hint, HintListener, Store } from '../../core/ports/store.ts'
 import { holdsLastBack } from './log.ts'

@@ -1,7 +1,7 @@
 /** Reads logs page by page and compares them byte by byte. */
 import { expect } from 'vitest'
 import { isHoldfastError } from '../../core/model/errors.ts'
-import { lastOf, rawRecords, type Slice } from '../../core/model/record.ts'
+import { lastOf, rawRecords, type Slice } from '../../core/model/slice.ts'
 import type { Store } from '../../core/ports/store.ts'
 
 const READ_BYTES_MAX = 256 * 1024

@@ -1,7 +1,7 @@
 /** Reading logs: every cursor, every page size, every kind of text, and trimmed logs. */
 import { expect } from 'vitest'
 import { isHoldfastError } from '../../core/model/errors.ts'
-import { lastOf } from '../../core/model/record.ts'
+import { lastOf } from '../../core/model/slice.ts'
 import type { RunWriter } from '../fixtures.ts'
 import { expectLog, expectSameBytes, readBytes, readPages, refusalOf } from './reading.ts'
 import type { ConformanceSection } from './target.ts'

@@ -1,6 +1,6 @@
 /** Stored data after a kill and a reopen. */
 import { expect } from 'vitest'
-import { lastOf } from '../../core/model/record.ts'
+import { lastOf } from '../../core/model/slice.ts'
 import { RunWriter } from '../fixtures.ts'
 import { expectLog, expectSameBytes, readBytes, readRecords, refusalOf } from './reading.ts'
 import type { ConformanceSection } from './target.ts'

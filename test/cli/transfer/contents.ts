@@ -1,5 +1,5 @@
 /** The whole content of a store, as a value that can be compared. */
-import { lastOf } from '../../../src/core/model/record.ts'
+import { lastOf } from '../../../src/core/model/slice.ts'
 import type { Store } from '../../../src/core/ports/store.ts'
 
 const ALL = 100_000

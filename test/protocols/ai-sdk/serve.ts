@@ -2,7 +2,7 @@
 import { labComponents } from '../../../src/agents/lab/kinds.ts'
 import { agent } from '../../../src/agents/agent.ts'
 import { localPrincipal } from '../../../src/core/model/principal.ts'
-import { events } from '../../../src/core/model/record.ts'
+import { events } from '../../../src/core/model/slice.ts'
 import type { LoggedEvent } from '../../../src/core/model/event.ts'
 import type { Server } from '../../../src/server/create-server.ts'
 import { createMemoryStore } from '../../../src/stores/memory.ts'

@@ -1,7 +1,7 @@
 /** Streams a run, from its beginning or a position, until it ends or pauses. */
 import type { Checkpoint, SharedView } from '../../../core/delivery/shared-view.ts'
 import type { Limits } from '../../../core/model/limits.ts'
-import { lastOf, type Slice } from '../../../core/model/record.ts'
+import { lastOf, type Slice } from '../../../core/model/slice.ts'
 import type { StoredRun } from '../../../core/ports/store.ts'
 import type { Subscription } from '../../../core/delivery/subscription.ts'
 import { encodeFrames, joinEncoded } from '../../../core/delivery/encoded.ts'

@@ -1,7 +1,7 @@
 /** Streams a run over a WebSocket: the same view as over HTTP, one message per event, with backpressure (SUB-1). */
 import { HoldfastError, isHoldfastError } from '../../../core/model/errors.ts'
 import type { Principal } from '../../../core/model/principal.ts'
-import type { Slice } from '../../../core/model/record.ts'
+import type { Slice } from '../../../core/model/slice.ts'
 import type { Sink, Subscription } from '../../../core/delivery/subscription.ts'
 import type { SocketOutbox } from '../../../http/socket/outbox.ts'
 import { type FollowedFrames, type FollowRequest, FollowCursor, noticeOf } from '../routes/follow.ts'

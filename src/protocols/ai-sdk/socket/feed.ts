@@ -1,7 +1,7 @@
 /** One stream on a WebSocket: the same view as over HTTP, one message per chunk, with backpressure (SUB-1). */
 import { isHoldfastError } from '../../../core/model/errors.ts'
 import type { Principal } from '../../../core/model/principal.ts'
-import type { Slice } from '../../../core/model/record.ts'
+import type { Slice } from '../../../core/model/slice.ts'
 import type { Sink, Subscription } from '../../../core/delivery/subscription.ts'
 import type { ReferencedState } from '../../../core/delivery/view-memory.ts'
 import type { Service } from '../../../core/service.ts'

@@ -1,5 +1,5 @@
 /** A subscriber's position in a chat: which frames it gets, and where its stream ends. */
-import type { Slice } from '../../../core/model/record.ts'
+import type { Slice } from '../../../core/model/slice.ts'
 import type { Checkpoint, SharedView } from '../../../core/delivery/shared-view.ts'
 import { type SelectedFrames, ViewCursor } from '../../../http/response/view.ts'
 import type { ReferencedState } from '../../../core/delivery/view-memory.ts'

@@ -2,7 +2,7 @@
 import { HoldfastError } from '../../../core/model/errors.ts'
 import type { Limits } from '../../../core/model/limits.ts'
 import type { Principal } from '../../../core/model/principal.ts'
-import { events } from '../../../core/model/record.ts'
+import { events } from '../../../core/model/slice.ts'
 import type { Service } from '../../../core/service.ts'
 import type { HttpRequest } from '../../../http/exchange.ts'
 import { appendedIn, FIRST_APPEND } from '../view/stream-state.ts'

@@ -1,7 +1,7 @@
 /** `GET` and `HEAD`: catch-up, long-poll and server-sent events. */
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
-import type { Slice } from '../../../core/model/record.ts'
+import type { Slice } from '../../../core/model/slice.ts'
 import { ISOLATION_HEADERS, respondText } from '../../../http/response/respond.ts'
 import type { Call } from '../../../http/routing/route.ts'
 import { header, wrong } from '../requests/headers.ts'

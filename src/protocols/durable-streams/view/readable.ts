@@ -1,6 +1,6 @@
 /** The readable at a path: a client-written stream, or the log of a run, whose records are its messages. */
 import type { LoggedEvent } from '../../../core/model/event.ts'
-import { lastOf, type RawRecord, rawRecords, type Slice } from '../../../core/model/record.ts'
+import { lastOf, type RawRecord, rawRecords, type Slice } from '../../../core/model/slice.ts'
 import { isFinished } from '../../../core/model/run.ts'
 import type { StoredRun } from '../../../core/ports/store.ts'
 import type { KnownStream, StreamConfig } from '../requests/streams.ts'

@@ -1,5 +1,5 @@
 /** Server-sent events: every append is a `data` event, followed by a `control` event with the offset to continue from. */
-import type { Slice } from '../../../core/model/record.ts'
+import type { Slice } from '../../../core/model/slice.ts'
 import type { StreamFormat } from '../../../http/response/stream.ts'
 import { piecesOf, type Readable } from '../view/readable.ts'
 import { bytesOf, type Content, isText } from './content.ts'

@@ -5,7 +5,7 @@
 import { parseCursor } from '../../../core/model/cursor.ts'
 import { HoldfastError } from '../../../core/model/errors.ts'
 import type { Principal } from '../../../core/model/principal.ts'
-import { type RawRecord, rawRecords, recordText, sliceBefore } from '../../../core/model/record.ts'
+import { type RawRecord, rawRecords, recordText, sliceBefore } from '../../../core/model/slice.ts'
 import type { Service } from '../../../core/service.ts'
 import type { StoredRun } from '../../../core/ports/store.ts'
 import { checksumOf } from '../../../sse/checksum.ts'

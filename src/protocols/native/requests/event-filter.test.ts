@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Actor, Event } from '../../../core/model/event.ts'
-import { encodeBody, encodeRecord, type Slice, sliceOf } from '../../../core/model/record.ts'
+import { encodeBody, encodeRecord } from '../../../core/model/record.ts'
+import { type Slice, sliceOf } from '../../../core/model/slice.ts'
 import { EventFilter } from './event-filter.ts'
 
 const RUN = { id: 'run_1', component: 'lead' }

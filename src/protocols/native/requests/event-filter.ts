@@ -4,7 +4,7 @@
  */
 import { type EventType, eventTable, isTerminal } from '../../../core/model/event.ts'
 import { HoldfastError } from '../../../core/model/errors.ts'
-import { type RawRecord, rawRecords, recordsOf, type Slice } from '../../../core/model/record.ts'
+import { type RawRecord, rawRecords, recordsOf, type Slice } from '../../../core/model/slice.ts'
 import type { Run } from '../../../core/model/run.ts'
 
 /** Maximum names in one parameter. */

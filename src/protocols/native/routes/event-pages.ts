@@ -1,6 +1,6 @@
 /** `GET /runs/{id}/events?format=json`: the log in pages, with long-polling. */
 import { START } from '../../../core/model/cursor.ts'
-import { lastOf, rawRecords } from '../../../core/model/record.ts'
+import { lastOf, rawRecords } from '../../../core/model/slice.ts'
 import { isFinished } from '../../../core/model/run.ts'
 import type { StoredRun } from '../../../core/ports/store.ts'
 import type { KnownRun, Service } from '../../../core/service.ts'

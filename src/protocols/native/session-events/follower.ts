@@ -1,7 +1,7 @@
 /** Follows all runs of a session, including future ones: delivers the events of each run in order, once. Holds positions, no events. */
 import { isHoldfastError, HoldfastError } from '../../../core/model/errors.ts'
 import type { Principal } from '../../../core/model/principal.ts'
-import { lastOf, type RawRecord, rawRecords } from '../../../core/model/record.ts'
+import { lastOf, type RawRecord, rawRecords } from '../../../core/model/slice.ts'
 import type { StoredRun } from '../../../core/ports/store.ts'
 import type { Service } from '../../../core/service.ts'
 import { CURSOR_RUNS_MAX, encodeCursor, type SessionCursor } from './cursor.ts'

@@ -1,7 +1,7 @@
 /** Stream formats of the log: server-sent events and NDJSON. */
 import type { HoldfastError } from '../../../core/model/errors.ts'
 import type { Limits } from '../../../core/model/limits.ts'
-import { lastOf, type RawRecord, recordText, type Slice } from '../../../core/model/record.ts'
+import { lastOf, type RawRecord, recordText, type Slice } from '../../../core/model/slice.ts'
 import type { Notice, StreamFormat } from '../../../http/response/stream.ts'
 import { encodeFrame, encodeRetry, HEARTBEAT } from '../../../sse/index.ts'
 import { checkedCursorOf } from '../requests/checked-cursor.ts'

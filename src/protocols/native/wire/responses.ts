@@ -1,6 +1,6 @@
 /** Converts core objects to response shapes. */
 import type { Component } from '../../../core/ports/component.ts'
-import { lastOf, type RawRecord, rawRecords, type Slice, sliceAfter } from '../../../core/model/record.ts'
+import { lastOf, type RawRecord, rawRecords, type Slice, sliceAfter } from '../../../core/model/slice.ts'
 import { schemasOf } from '../../../core/schema/component-schemas.ts'
 import type { StoredRun } from '../../../core/ports/store.ts'
 import type { ComponentShape, RunShape } from './shapes.ts'

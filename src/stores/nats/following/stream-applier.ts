@@ -1,7 +1,7 @@
 /** Applies stream messages to the run index and emits hints to subscribers. */
 import { detailOf } from '../../../core/model/errors.ts'
 import type { Hints } from '../../../core/delivery/hints.ts'
-import type { Slice } from '../../../core/model/record.ts'
+import type { Slice } from '../../../core/model/slice.ts'
 import { isFinished } from '../../../core/model/run.ts'
 import type { Alarms } from './alarms.ts'
 import type { MessageIndex } from '../log/message-index.ts'

@@ -1,7 +1,7 @@
 /** Reads slices of a run's log. */
 import { assertReadable } from '../../../core/model/cursor.ts'
 import { HoldfastError, runNotFound } from '../../../core/model/errors.ts'
-import { lastOf, type Slice, sliceWithin } from '../../../core/model/record.ts'
+import { lastOf, type Slice, sliceWithin } from '../../../core/model/slice.ts'
 import { isFinished } from '../../../core/model/run.ts'
 import { joinAfter } from '../../shared/join-after.ts'
 import { UnreadableRun } from '../following/alarms.ts'

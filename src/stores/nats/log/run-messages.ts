@@ -3,7 +3,7 @@
  * saw (LOG-4), so every change is a compare-and-set.
  */
 import { storeUnavailable } from '../../../core/model/errors.ts'
-import type { Slice } from '../../../core/model/record.ts'
+import type { Slice } from '../../../core/model/slice.ts'
 import { isFinished } from '../../../core/model/run.ts'
 import { delayUntilAbort } from '../../shared/delay.ts'
 import type { Alarms } from '../following/alarms.ts'

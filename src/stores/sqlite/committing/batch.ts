@@ -1,5 +1,5 @@
 /** Builds one commit from the pending changes of many runs: one join, one encoding, one directory entry per run. */
-import type { Slice } from '../../../core/model/record.ts'
+import type { Slice } from '../../../core/model/slice.ts'
 import type { ActiveRun, TakenWork } from '../runs/active-run.ts'
 import type { RunRow } from './committing-messages.ts'
 

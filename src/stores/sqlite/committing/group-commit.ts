@@ -5,7 +5,7 @@
  * delayed a little (`Pace`).
  */
 import { storeUnavailable } from '../../../core/model/errors.ts'
-import { type Slice, sliceAfter } from '../../../core/model/record.ts'
+import { type Slice, sliceAfter } from '../../../core/model/slice.ts'
 import type { ActiveRun } from '../runs/active-run.ts'
 import { type Batch, takeBatch } from './batch.ts'
 import type { CommittingThreadHandle } from './committing-thread-handle.ts'

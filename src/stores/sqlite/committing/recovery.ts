@@ -8,7 +8,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { faultIn } from '../../../core/delivery/read-log.ts'
 import type { LogDamage } from '../../../core/ports/store.ts'
-import { type Slice, sliceAfter } from '../../../core/model/record.ts'
+import { type Slice, sliceAfter } from '../../../core/model/slice.ts'
 import { EMPTY_LOG_ROW, entriesOf, extentOf, type LogEntry, runNamedIn } from '../tables/log-rows.ts'
 import { RunNumbers } from '../tables/run-numbers.ts'
 import { gapDamage, Quarantine } from '../tables/quarantine.ts'

@@ -1,7 +1,7 @@
 /** Writes segments. Call inside a transaction. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { faultIn } from '../../../core/delivery/read-log.ts'
-import { type Slice, sliceAfter } from '../../../core/model/record.ts'
+import { type Slice, sliceAfter } from '../../../core/model/slice.ts'
 import { recordsChecksum } from '../tables/checksum.ts'
 import { segmentIn, segmentsOf, type StoredSegment } from '../tables/segment.ts'
 

@@ -1,5 +1,5 @@
 /** Reads a page of a run's log from its segments and verifies it (STO-2). */
-import { type Slice, sliceBefore, sliceWithin } from '../../../core/model/record.ts'
+import { type Slice, sliceBefore, sliceWithin } from '../../../core/model/slice.ts'
 import { isFinished } from '../../../core/model/run.ts'
 import type { LogDamage } from '../../../core/ports/store.ts'
 import { joinAfter } from '../../shared/join-after.ts'

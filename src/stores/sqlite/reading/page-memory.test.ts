@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Slice } from '../../../core/model/record.ts'
+import type { Slice } from '../../../core/model/slice.ts'
 import { PageMemory, SHARED_BYTES_MAX, SPARE_MAX } from './page-memory.ts'
 
 const PAGE_BYTES = 1024 * 1024

@@ -2,7 +2,7 @@
  * Shared memory for pages of the reading thread. Released pages are reused, so that catching up allocates nothing: V8 would mark the
  * whole heap every few megabytes of new buffers. V8 does not count shared memory, so it is bounded here.
  */
-import type { Slice } from '../../../core/model/record.ts'
+import type { Slice } from '../../../core/model/slice.ts'
 
 /** Maximum bytes in this thread, spare ones included. Further pages are transferred, and so counted by V8. */
 export const SHARED_BYTES_MAX = 32 * 1024 * 1024

@@ -5,7 +5,7 @@
 import { assertReadable } from '../../../core/model/cursor.ts'
 import { runNotFound } from '../../../core/model/errors.ts'
 import { cursorOf } from '../../../core/model/page.ts'
-import { lastOf, type Slice, sliceBefore, sliceWithin } from '../../../core/model/record.ts'
+import { lastOf, type Slice, sliceBefore, sliceWithin } from '../../../core/model/slice.ts'
 import type { Run } from '../../../core/model/run.ts'
 import type { StoredRunPage, RunQuery, StoredRun } from '../../../core/ports/store.ts'
 import { ActiveRun } from './active-run.ts'

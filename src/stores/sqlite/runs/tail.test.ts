@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { events, type Slice, sliceOf } from '../../../core/model/record.ts'
+import { events, type Slice, sliceOf } from '../../../core/model/slice.ts'
 import { recordOf } from '../../../testing/fixtures.ts'
 import { Tail } from './tail.ts'
 

@@ -2,7 +2,7 @@
  * A run's records that are not in a segment yet, in one growing buffer. A piece per commit would be a few objects per event,
  * which live just long enough to be most expensive for the garbage collector.
  */
-import { type Slice, lastOf, sliceAfter } from '../../../core/model/record.ts'
+import { type Slice, lastOf, sliceAfter } from '../../../core/model/slice.ts'
 
 const NO_BYTES = new Uint8Array(0)
 const ROOM_BYTES_MIN = 2048

@@ -1,5 +1,5 @@
 /** Splits logs into segments, and decodes their rows. */
-import { type Slice, sliceWithin } from '../../../core/model/record.ts'
+import { type Slice, sliceWithin } from '../../../core/model/slice.ts'
 import { fits, recordsChecksum } from './checksum.ts'
 
 /** Records per segment: replay benefits from many, reading a short tail from few. */
