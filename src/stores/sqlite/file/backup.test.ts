@@ -112,7 +112,7 @@ describe('SQLite: a backup', () => {
     await storeWith(path, 'run-1')
     const to = join(temporaryFolder(), 'backup.db')
     writeFileSync(to, 'mine')
-    await expect(backUp(path, to, nothing)).rejects.toThrow(`${to} exists`)
+    await expect(backUp(path, to, nothing)).rejects.toThrow(`${to} already exists`)
     expect(readFileSync(to, 'utf8')).toBe('mine')
   })
 
