@@ -4,7 +4,7 @@ import { newRun } from '../../testing/fixtures.ts'
 import { defaultLimits } from '../model/limits.ts'
 import { systemClock } from '../ports/clock.ts'
 import { silentLogger } from '../ports/logger.ts'
-import type { NodeDeps } from '../ports/node-deps.ts'
+import type { NodeDeps } from '../node-deps.ts'
 import { Registry } from '../registry.ts'
 import { RunLog } from './run-log.ts'
 

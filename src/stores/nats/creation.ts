@@ -3,7 +3,6 @@
  * session document, and last the run itself, which makes it exist. If a node dies in between, the next node that
  * finds the partial creation marks it void before it reuses its key or lane.
  */
-import { idInUse } from '../shared/refusals.ts'
 import { HoldfastError, storeUnavailable } from '../../core/model/errors.ts'
 import type { TransferredRun } from '../../core/ports/store-transfer.ts'
 import { isFinished, type Run } from '../../core/model/run.ts'

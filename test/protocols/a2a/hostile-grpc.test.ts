@@ -105,7 +105,9 @@ test('[SEC-2] A2A over gRPC: nothing of a message is read while its credential i
   onTestFinished(() => keys.close().closeAllConnections())
   await new Promise<void>((resolve) => keys.listen(0, '127.0.0.1', resolve))
   const jwks = `http://127.0.0.1:${(keys.address() as AddressInfo).port}/`
-  const opened = await session(await serveA2a({ auth: { jwt: { jwks } }, a2a: { default: 'lab', grpcPort: 0 } }))
+  const opened = await session(
+    await serveA2a({ auth: { jwt: { jwks } }, a2a: { defaultComponent: 'lab', grpcPort: 0 } }),
+  )
   const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
   const token = `${part({ alg: 'RS256', kid: 'k' })}.${part({ sub: 'anna', exp: 9_999_999_999 })}.c2lnbmF0dXJl`
   const sent = send(opened, Buffer.alloc(LARGE), { announced: LARGE + 1, key: token })
