@@ -38,7 +38,7 @@ export type { Logger } from '../core/ports/logger.ts'
 export { type Clock, systemClock } from '../core/ports/clock.ts'
 
 // Errors.
-export { type ErrorCode, HoldfastError, isHoldfastError, storeUnavailable } from '../core/model/errors.ts'
+export { type ErrorCode, HoldfastError, isHoldfastError, runNotFound, storeUnavailable } from '../core/model/errors.ts'
 
 // Runs and their logs.
 export { assertReadable } from '../core/model/cursor.ts'

@@ -180,7 +180,7 @@ export function detailOf(thrown: unknown): string {
   return (isHoldfastError(thrown) ? thrown.internalMessage : undefined) ?? messageOf(thrown)
 }
 
-/** The id may come from a client, so the message has a part of it only. */
+/** `not_found`. The id may come from a client, so the message has a part of it only. */
 export function runNotFound(id: string): HoldfastError {
   return new HoldfastError('not_found', `run ${id.slice(0, 100)} not found`)
 }
