@@ -17,8 +17,8 @@ const IDLE: CommitRequest = {
   compact: 'share',
 }
 
-function committer(): Committer {
-  const options = { path: temporaryDatabase(), token: 'token', reopen: undefined, walWarningBytes: Infinity }
+function committer(path = temporaryDatabase(), token = 'token'): Committer {
+  const options = { path, token, reopen: undefined, walWarningBytes: Infinity }
   const opened = new Committer({ ...options, readerTimeoutMs: 0 }, () => {})
   onTestFinished(() => opened.close())
   return opened
@@ -56,4 +56,12 @@ test('[STO-1] SQLite: each commit compacts twice the bytes that it writes, and a
     expect(written.data.length).toBeLessThan(4 * SEGMENT_BYTES) // none of them is ready itself
     expect(sealedBy(opened, written)).toBe(12)
   }
+})
+
+test('[LOG-4] SQLite: a commit fails once another process has opened the file', () => {
+  const path = temporaryDatabase()
+  const first = committer(path, 'first')
+  expect(first.commit(IDLE)).toMatchObject({ kind: 'committed' })
+  committer(path, 'second')
+  expect(first.commit(firstRecords([1], 10))).toMatchObject({ kind: 'failed', because: 'fenced' })
 })
