@@ -16,6 +16,7 @@ import { Quarantine, UNREADABLE } from '../tables/quarantine.ts'
 import { type RecoveryResult, LogRecovery } from './recovery.ts'
 import { highestRunNumber, RunNumbers } from '../tables/run-numbers.ts'
 import { columnsOf, UPSERT_RUN } from '../tables/run-rows.ts'
+import { SegmentDeletion } from './segment-deletion.ts'
 import { SegmentWrites } from './segment-writes.ts'
 import { isConstraintViolation, isCorrupt } from '../file/sqlite-errors.ts'
 import { Vacuum } from './vacuum.ts'
@@ -38,6 +39,7 @@ export class Committer {
   readonly #commit: StatementSync
   readonly #log: LogWrites
   readonly #segments: SegmentWrites
+  readonly #deletion: SegmentDeletion
   readonly #upsertRun: StatementSync
   readonly #documents: DocumentWrites
   readonly #vacuum: Vacuum
@@ -71,6 +73,7 @@ export class Committer {
     this.#begin = database.prepare('BEGIN IMMEDIATE')
     this.#commit = database.prepare('COMMIT')
     this.#segments = new SegmentWrites(database)
+    this.#deletion = new SegmentDeletion(database)
     this.#upsertRun = database.prepare(UPSERT_RUN)
     this.#documents = new DocumentWrites(database)
     this.#vacuum = new Vacuum(database)
@@ -82,6 +85,11 @@ export class Committer {
     this.#highestNumber = highestRunNumber(database)
     this.#record = new CommitRecord(path, token)
     this.lost = this.#findLoss(openedBefore)
+  }
+
+  /** Removed runs have segments that are still to be deleted. */
+  get isDeleting(): boolean {
+    return this.#deletion.more
   }
 
   /** Compares the file with the record of its last commit, and continues counting after both. */
@@ -127,17 +135,19 @@ export class Committer {
       const documents = request.documents.map((command) => this.#documents.apply(command))
       const share = shareOf(request)
       const written = this.#writeSegments(this.#compaction.take(share, performance.now()))
+      this.#deletion.run(request.compact !== 'share')
       this.#vacuum.run(request.compact !== 'share')
       this.#commit.run()
       assertInPlace(this.#path, this.identity) // otherwise the commit would be durable in a file that nobody reads
       if (request.compact === 'share') this.#record.write(this.#log.seq, this.#highestNumber)
       const compacted = written.bytes >= share.bytes || written.segments >= share.segments
-      const more = compacted || this.#compaction.more || this.#vacuum.more
+      const isDeleting = this.#deletion.more
+      const more = compacted || this.#compaction.more || isDeleting || this.#vacuum.more
       const sealed = Int32Array.from(this.#sealed.splice(0))
       const quarantined = this.#quarantined.splice(0)
-      return { kind: 'committed', sealed, more, documents, quarantined, unremovable }
+      return { kind: 'committed', sealed, more, isDeleting, documents, quarantined, unremovable }
     } catch (cause) {
-      if (isCorrupt(cause) && this.#changed !== undefined) this.#markUnreadable(this.#changed)
+      if (isCorrupt(cause)) this.#contain()
       return failure(cause)
     }
   }
@@ -178,7 +188,10 @@ export class Committer {
 
   #trim(run: number, before: number): void {
     this.#writeSegments(this.#compaction.takeRun(run))
-    const damaged = this.#changing(run, () => this.#segments.trim(run, before))
+    const damaged = this.#changing(run, () => {
+      this.#deletion.trim(run, before)
+      return this.#segments.cut(run, before)
+    })
     if (damaged === undefined) return
     const { first, count } = damaged
     this.#quarantineRun(run, { first, last: first + count - 1, reason: 'do not match their checksum' })
@@ -186,12 +199,14 @@ export class Committer {
 
   #remove(run: number): void {
     this.#compaction.drop(run)
-    this.#changing(run, () => this.#delete(run))
+    this.#changing(run, () => {
+      this.#deletion.remove(run)
+      this.#deleteRow(run)
+    })
     this.#numbers.removed(run)
   }
 
-  #delete(run: number): void {
-    this.#segments.remove(run)
+  #deleteRow(run: number): void {
     this.#database.prepare('DELETE FROM runs WHERE number = ?').run(run)
   }
 
@@ -207,7 +222,8 @@ export class Committer {
   #isUnremovable(run: number): boolean {
     this.#beginOwned()
     try {
-      this.#delete(run)
+      this.#segments.remove(run)
+      this.#deleteRow(run)
       return false
     } catch (cause) {
       if (!isCorrupt(cause)) throw cause
@@ -217,17 +233,23 @@ export class Committer {
     }
   }
 
-  /** The commit has failed. The mark keeps the next attempt to change this run from failing another one. */
-  #markUnreadable(number: number): void {
+  /** The commit has met a damaged page. Keeps the next attempt to change or delete the same from failing another one. */
+  #contain(): void {
+    const [changed, deleted] = [this.#changed, this.#deletion.current]
     try {
       this.#database.exec('ROLLBACK')
-      const run = this.#runOf(number)
-      if (run === undefined) return
-      const damage = { first: run.first, last: run.next - 1, reason: UNREADABLE }
-      this.#transaction(() => this.#quarantine.add(number, run.id, damage))
+      if (deleted !== undefined) this.#transaction(() => this.#deletion.giveUp(deleted))
+      else if (changed !== undefined) this.#markUnreadable(changed)
     } catch {
       // The store reopens the file, and reports what is wrong with it.
     }
+  }
+
+  #markUnreadable(number: number): void {
+    const run = this.#runOf(number)
+    if (run === undefined) return
+    const damage = { first: run.first, last: run.next - 1, reason: UNREADABLE }
+    this.#transaction(() => this.#quarantine.add(number, run.id, damage))
   }
 
   #writeSegments(segments: readonly Segment[]): { readonly bytes: number; readonly segments: number } {

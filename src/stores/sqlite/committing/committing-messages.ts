@@ -81,8 +81,10 @@ export type CommitReply =
       readonly kind: 'committed'
       /** Two numbers per run: run number, and the index before which its records are in segments. */
       readonly sealed: Int32Array
-      /** More can be compacted or vacuumed now. */
+      /** More can be compacted, deleted or vacuumed now. */
       readonly more: boolean
+      /** Segments of removed runs or trimmed ranges are left to delete. */
+      readonly isDeleting: boolean
       /** One per command, in the same order. */
       readonly documents: readonly DocumentAnswer[]
       /** Runs that this commit found damaged. */
@@ -94,6 +96,8 @@ export type CommitReply =
       readonly kind: 'opened'
       readonly warnings: readonly string[]
       readonly identity: FileIdentity
+      /** An earlier process left segments to delete. */
+      readonly isDeleting: boolean
       /** Commits that were acknowledged but are missing in the file. */
       readonly lost?: LostCommits
     }

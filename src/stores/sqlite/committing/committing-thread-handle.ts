@@ -16,6 +16,7 @@ export class CommittingThreadHandle {
   /** Findings of opening the file. */
   warnings: readonly string[] = []
   lost: LostCommits | undefined
+  isDeleting = false
   #replies = 0
   #identity: FileIdentity | undefined
 
@@ -50,6 +51,7 @@ export class CommittingThreadHandle {
         if (reply.kind === 'opened') {
           thread.warnings = reply.warnings
           thread.lost = reply.lost
+          thread.isDeleting = reply.isDeleting
           thread.#identity = reply.identity
           return resolve(thread)
         }

@@ -15,8 +15,8 @@ async function serve(port: MessagePort, options: ThreadOptions): Promise<void> {
     endThread(port)
     return
   }
-  const { warnings, identity, lost } = committer
-  reply({ kind: 'opened', warnings, identity, ...(lost && { lost }) })
+  const { warnings, identity, isDeleting, lost } = committer
+  reply({ kind: 'opened', warnings, identity, isDeleting, ...(lost && { lost }) })
   // Loaded after the reply, so that opening does not wait for it.
   const { ReadingService } = await import('../reading/reading-service.ts')
   const reading = new ReadingService(options.path)

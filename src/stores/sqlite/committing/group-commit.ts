@@ -50,6 +50,8 @@ const UNDER_WAY_MAX = 2
 /** Idle time before full segments are compacted, and before everything is. */
 const COMPACT_READY_MS = 25
 const COMPACT_ALL_MS = 2000
+/** Slices of pending deletions that closing performs: about 256 MiB. The next process continues. */
+const CLOSING_SLICES_MAX = 64
 
 export class GroupCommit {
   readonly #thread: CommittingThreadHandle
@@ -60,6 +62,7 @@ export class GroupCommit {
   /** Runs with records outside segments. */
   readonly #unsealed = new Map<number, ActiveRun>()
   #backlogBytes = 0
+  #isDeleting: boolean
   #quarantined: QuarantinedRun[] = []
   #removed: RemovedRun[] = []
   #controls: Control[] = []
@@ -75,6 +78,8 @@ export class GroupCommit {
   constructor(thread: CommittingThreadHandle, listener: CommitListener) {
     this.#thread = thread
     this.#listener = listener
+    this.#isDeleting = thread.isDeleting
+    if (thread.isDeleting) this.#quiet(true, 'share')
   }
 
   /** Records were added to a run, or its row changed, or both. */
@@ -140,6 +145,11 @@ export class GroupCommit {
     for (let before = Infinity; this.failure === undefined && this.#backlogBytes < before;) {
       before = this.#backlogBytes
       this.#compact('all')
+      await new Promise<void>((resolve) => (this.#onQuiet = resolve))
+    }
+    for (let slices = 0; this.failure === undefined && slices < CLOSING_SLICES_MAX; slices++) {
+      if (!this.#isDeleting) break
+      this.#compact('ready')
       await new Promise<void>((resolve) => (this.#onQuiet = resolve))
     }
     this.failure ??= 'the store is closed'
@@ -246,6 +256,7 @@ export class GroupCommit {
       else resolve(document && answers.next().value)
     }
     for (const found of reply.quarantined) this.#listener.quarantined(found)
+    this.#isDeleting = reply.isDeleting
     if (this.#underWay.length === 0) this.#quiet(reply.more, compact)
   }
 

@@ -14,7 +14,6 @@ export class SegmentWrites {
   readonly #database: DatabaseSync
   readonly #insert: StatementSync
   readonly #last: StatementSync
-  readonly #deleteBefore: StatementSync
   readonly #cut: StatementSync
   readonly #deleteOne: StatementSync
   readonly #deleteAll: StatementSync
@@ -24,8 +23,9 @@ export class SegmentWrites {
     this.#database = database
     this.#insert = database.prepare('INSERT INTO segments (run, first, count, data, crc) VALUES (?, ?, ?, ?, ?)')
     this.#last = database.prepare('SELECT * FROM segments WHERE run = ? ORDER BY first DESC LIMIT 1')
-    this.#deleteBefore = database.prepare('DELETE FROM segments WHERE run = ? AND first < ? AND first + count <= ?')
-    this.#cut = database.prepare('SELECT rowid, * FROM segments WHERE run = ? AND first < ?')
+    this.#cut = database.prepare(
+      'SELECT rowid, * FROM segments WHERE run = ? AND first < ? ORDER BY first DESC LIMIT 1',
+    )
     this.#deleteOne = database.prepare('DELETE FROM segments WHERE rowid = ?')
     this.#deleteAll = database.prepare('DELETE FROM segments WHERE run = ?')
     this.#id = database.prepare('SELECT id FROM runs WHERE number = ?')
@@ -41,12 +41,12 @@ export class SegmentWrites {
     return row && segmentIn(row)
   }
 
-  /** Deletes the records before an index. Returns a damaged segment that holds it, which is left unchanged. */
-  trim(run: number, before: number): StoredSegment | undefined {
-    this.#deleteBefore.run(run, before, before)
+  /** Cuts the segment that holds an index, so that one starts there. Returns it if it is damaged, and left unchanged. */
+  cut(run: number, before: number): StoredSegment | undefined {
     const row = this.#cut.get(run, before)
     if (row === undefined) return undefined
     const segment = segmentIn(row)
+    if (segment.first + segment.count <= before) return undefined // its deletion is pending
     if (!this.#isWhole(run, segment)) return segment
     this.#replace(Number(row['rowid']), run, sliceAfter({ ...segment, closed: false }, before - 1))
     return undefined

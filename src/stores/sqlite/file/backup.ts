@@ -11,6 +11,7 @@ import { makeFile, makeFolder } from './file-access.ts'
 import { connect, openDatabase, restoreDraftOf } from './database-file.ts'
 import { type Examination, examineContents } from './examine.ts'
 import { type FileLock, lockFile } from './lock.ts'
+import { finishDeletions } from '../committing/segment-deletion.ts'
 import { SCHEMA_VERSION, schemaVersionOf } from '../tables/schema.ts'
 import { damagedFileError, damageOr } from './sqlite-errors.ts'
 
@@ -80,6 +81,7 @@ function compactInto(path: string, draft: string, progress: CopyProgress): CopyR
   removeDatabase(draft)
   try {
     using database = openDatabase(path)
+    finishDeletions(database)
     makeFile(draft)
     database.prepare('VACUUM INTO ?').run(draft)
     return verify(draft, progress)
@@ -127,7 +129,10 @@ function verify(draft: string, progress: CopyProgress): CopyReport {
     const [found] = database.prepare('PRAGMA integrity_check(1)').all()
     if (found?.['integrity_check'] !== 'ok') throw damagedFileError(draft, String(found?.['integrity_check']))
     // Older schemas have no checksums.
-    if (schemaVersionOf(database, draft) === SCHEMA_VERSION) damage = examineContents(database, draft)
+    if (schemaVersionOf(database, draft) === SCHEMA_VERSION) {
+      finishDeletions(database)
+      damage = examineContents(database, draft)
+    }
     // A copy belongs to no process.
     if (hasInstances(database)) database.exec('DELETE FROM instance')
     runs = Number(database.prepare('SELECT count(*) AS runs FROM runs').get()!['runs'])

@@ -41,6 +41,8 @@ class Walk {
   #unverified = 0
   readonly #database: DatabaseSync
   readonly #path: string
+  /** Numbers of removed runs whose segments are still being deleted. */
+  readonly #removed = new Set<number>()
   /** By run number: index after the last record in the log. */
   readonly #logEnds = new Map<number, number>()
 
@@ -108,6 +110,8 @@ class Walk {
 
   /** Merges runs and segments, both in order of run number. */
   #runs(): void {
+    for (const { run } of this.#database.prepare('SELECT run FROM deletions WHERE before IS NULL').iterate())
+      this.#removed.add(Number(run))
     const segments = this.#database.prepare('SELECT * FROM segments ORDER BY run, first').iterate()
     let segment = next(segments)
     for (const row of this.#database.prepare('SELECT * FROM runs NOT INDEXED ORDER BY number').iterate()) {
@@ -159,6 +163,7 @@ class Walk {
   }
 
   #orphan(row: Row): void {
+    if (this.#removed.has(Number(row['run']))) return
     this.#report(`the row of run number ${String(row['run'])} is missing: its events are there`)
   }
 

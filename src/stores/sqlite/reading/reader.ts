@@ -76,10 +76,11 @@ export class Reader {
     )
   }
 
-  /** Bytes in use, without free pages. */
+  /** Bytes in use, without free pages and segments that are being deleted. */
   size(): number {
     const value = (name: string): number => Number(this.#database.prepare(`PRAGMA ${name}`).get()![name])
-    return (value('page_count') - value('freelist_count')) * value('page_size')
+    const { bytes } = this.#database.prepare('SELECT coalesce(sum(bytes), 0) AS bytes FROM deletions').get()!
+    return (value('page_count') - value('freelist_count')) * value('page_size') - Number(bytes)
   }
 
   close(): void {

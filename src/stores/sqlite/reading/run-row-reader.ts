@@ -101,7 +101,8 @@ export class RunRowReader {
     const where = after === undefined ? '' : 'AND (created, id) > (?, ?)'
     const rows = this.#database
       .prepare(
-        `SELECT *, (SELECT coalesce(sum(length(data)), 0) FROM segments WHERE run = number) AS bytes
+        `SELECT *, (SELECT coalesce(sum(length(data)), 0) FROM segments
+           WHERE run = number AND segments.first + count > runs.first) AS bytes
          FROM runs INDEXED BY runs_by_owner WHERE owner = ? AND finished IS NOT NULL ${where} ORDER BY created, id LIMIT ?`,
       )
       .all(owner, ...(after === undefined ? [] : [after.createdAt, after.id]), limit)

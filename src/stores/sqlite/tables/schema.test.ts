@@ -24,6 +24,7 @@ describe('SQLite: migrate', () => {
     const tables = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").all()
     expect(tables.map(({ name }) => name)).toEqual([
       'counters',
+      'deletions',
       'documents',
       'instance',
       'log',

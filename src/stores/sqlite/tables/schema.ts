@@ -1,6 +1,6 @@
 /** Tables and schema migrations. */
 import type { DatabaseSync } from 'node:sqlite'
-import { USAGE_MIGRATION } from './usage-schema.ts'
+import { DELETION_MIGRATION, USAGE_MIGRATION } from './usage-schema.ts'
 
 /** Marks a SQLite file as Holdfast's: "HFST". */
 export const APPLICATION_ID = 0x48465354
@@ -13,7 +13,7 @@ export const VERSION = "CASE WHEN json_valid(run) THEN json_extract(run, '$.vers
  * Compaction moves them into `segments`, about 64 records of one run per row, which readers use. `dir` is the directory of a
  * log row: four 32-bit numbers per run (number, first index, records, bytes). The `seq` of a log row is its commit number; the
  * last row is kept, even if empty, so that the file knows its last commit. `counters` has the highest run number of a removed
- * run. `damage` records what a quarantined run has lost.
+ * run. `damage` records what a quarantined run has lost. `deletions` has the segments that are still to be deleted (`SegmentDeletion`).
  */
 const migrations: readonly string[] = [
   `CREATE TABLE runs (
@@ -90,6 +90,7 @@ const migrations: readonly string[] = [
    ALTER TABLE documents ADD COLUMN touched INTEGER;
    CREATE INDEX runs_damaged ON runs (number) WHERE damage IS NOT NULL;`,
   `CREATE INDEX runs_by_owner_version ON runs (owner, ${VERSION}, created, id) WHERE ${VERSION} IS NOT NULL;`,
+  DELETION_MIGRATION,
 ]
 
 export const SCHEMA_VERSION: number = migrations.length

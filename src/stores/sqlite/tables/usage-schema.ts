@@ -41,3 +41,12 @@ CREATE TRIGGER usage_document_removed AFTER DELETE ON documents BEGIN
   UPDATE usage SET documents = documents - 1, document_bytes = document_bytes - octet_length(old.body) WHERE owner = old.owner;
   DELETE FROM usage WHERE owner = old.owner AND runs = 0 AND documents = 0;
 END;`
+
+/** Segments to delete: those of a run that end before an index, or all of a removed one (NULL). They no longer count as usage. */
+export const DELETION_MIGRATION = `
+CREATE TABLE deletions (run INTEGER PRIMARY KEY, before INTEGER, bytes INTEGER NOT NULL);
+DROP TRIGGER usage_segment_removed;
+CREATE TRIGGER usage_segment_removed AFTER DELETE ON segments BEGIN
+  UPDATE usage SET log_bytes = log_bytes - length(old.data) WHERE owner = (SELECT owner FROM runs WHERE number = old.run)
+    AND NOT EXISTS (SELECT 1 FROM deletions WHERE run = old.run AND old.first + old.count <= before);
+END;`
