@@ -1,8 +1,10 @@
+import { readFileSync, writeFileSync } from 'node:fs'
 import { expect, onTestFinished, test } from 'vitest'
 import { temporaryDatabase } from '../../../../test/support/temporary.ts'
 import { recordOf } from '../../../testing/fixtures.ts'
 import type { CommitRequest } from './committing-messages.ts'
 import { Committer } from './committer.ts'
+import { openDatabase } from '../file/database-file.ts'
 import { SEGMENT_BYTES } from '../tables/segment.ts'
 
 const IDLE: CommitRequest = {
@@ -64,4 +66,26 @@ test('[LOG-4] SQLite: a commit fails once another process has opened the file', 
   expect(first.commit(IDLE)).toMatchObject({ kind: 'committed' })
   committer(path, 'second')
   expect(first.commit(firstRecords([1], 10))).toMatchObject({ kind: 'failed', because: 'fenced' })
+})
+
+test('[STO-1] SQLite: a damaged page that vacuum would move fails one commit, and not another', () => {
+  const path = temporaryDatabase()
+  {
+    using database = openDatabase(path)
+    const add = database.prepare('INSERT INTO segments (run, first, count, data) VALUES (?, ?, 1, ?)')
+    const data = Buffer.alloc(SEGMENT_BYTES)
+    for (let first = 0; first < 400; first++) add.run(1, first, data)
+    data.write('the damaged page', SEGMENT_BYTES / 2)
+    add.run(2, 0, data)
+    database.exec('DELETE FROM segments WHERE run = 1') // 25 MB of free pages before it
+  }
+  const bytes = readFileSync(path)
+  const at = bytes.indexOf('the damaged page')
+  bytes.writeUInt32BE(0x7fffffff, at - (at % 4096)) // the link of an overflow page
+  writeFileSync(path, bytes)
+  const compact = { ...IDLE, compact: 'ready' } as const
+  expect(committer(path).commit(compact)).toMatchObject({ kind: 'failed', message: expect.stringMatching('malformed') })
+  const again = committer(path)
+  for (let commit = 0; commit < 3; commit++)
+    expect(again.commit(compact)).toMatchObject({ kind: 'committed', more: false })
 })

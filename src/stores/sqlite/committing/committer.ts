@@ -233,13 +233,14 @@ export class Committer {
     }
   }
 
-  /** The commit has met a damaged page. Keeps the next attempt to change or delete the same from failing another one. */
+  /** The commit has met a damaged page. Keeps the next attempt to change, delete or move the same from failing another one. */
   #contain(): void {
     const [changed, deleted] = [this.#changed, this.#deletion.current]
     try {
       this.#database.exec('ROLLBACK')
       if (deleted !== undefined) this.#transaction(() => this.#deletion.giveUp(deleted))
       else if (changed !== undefined) this.#markUnreadable(changed)
+      else if (this.#vacuum.hasFailed) this.#transaction(() => this.#vacuum.stop())
     } catch {
       // The store reopens the file, and reports what is wrong with it.
     }

@@ -11,7 +11,7 @@ function freePages(database: DatabaseSync): number {
 
 test('SQLite: free pages are returned in slices, small ones beside other work, and some are kept', () => {
   using database = new DatabaseSync(temporaryDatabase())
-  database.exec(`PRAGMA auto_vacuum = INCREMENTAL; CREATE TABLE filler (data BLOB);
+  database.exec(`PRAGMA auto_vacuum = INCREMENTAL; CREATE TABLE counters (name TEXT PRIMARY KEY, value INTEGER); CREATE TABLE filler (data BLOB);
     INSERT INTO filler VALUES (zeroblob(${FREE_PAGES * 4096})); DELETE FROM filler`)
   const vacuum = new Vacuum(database)
   const returned = (isIdle: boolean): number => {

@@ -12,6 +12,7 @@ import { connect, openDatabase, restoreDraftOf } from './database-file.ts'
 import { type Examination, examineContents } from './examine.ts'
 import { type FileLock, lockFile } from './lock.ts'
 import { finishDeletions } from '../committing/segment-deletion.ts'
+import { allowVacuum } from '../committing/vacuum.ts'
 import { SCHEMA_VERSION, schemaVersionOf } from '../tables/schema.ts'
 import { damagedFileError, damageOr } from './sqlite-errors.ts'
 
@@ -130,6 +131,7 @@ function verify(draft: string, progress: CopyProgress): CopyReport {
     if (found?.['integrity_check'] !== 'ok') throw damagedFileError(draft, String(found?.['integrity_check']))
     // Older schemas have no checksums.
     if (schemaVersionOf(database, draft) === SCHEMA_VERSION) {
+      allowVacuum(database)
       finishDeletions(database)
       damage = examineContents(database, draft)
     }
