@@ -191,3 +191,19 @@ test('[STO-1] SQLite: a damaged page in the rest of a removed run fails one comm
   expect(await store.get('run_giant')).toBeUndefined()
   expect(told).toEqual(['writes to the store fail; reopening every 10 ms'])
 })
+
+test('SQLite: a verified copy of a file whose vacuum was stopped allows vacuum again', async () => {
+  const path = temporaryDatabase()
+  await (await open(path)).close()
+  {
+    using database = new DatabaseSync(path)
+    database.exec("INSERT INTO counters (name, value) VALUES ('vacuum stopped', 1)")
+  }
+  const backup = temporaryDatabase()
+  await backUp(path, backup, () => {})
+  vacuum(path, () => {})
+  for (const copy of [backup, path]) {
+    using database = new DatabaseSync(copy)
+    expect(database.prepare("SELECT 1 FROM counters WHERE name = 'vacuum stopped'").all()).toEqual([])
+  }
+})
