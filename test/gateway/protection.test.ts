@@ -294,7 +294,10 @@ describe('gateway, circuit breaker', () => {
 })
 
 test('gateway: options of an upstream that do not exist or do not fit are named', () => {
-  expect(() => upstream.openai('http://x/v1', { concurency: 3 } as never)).toThrow('did you mean concurrency?')
-  expect(() => upstream.agentos('http://x', { maxConcurrentRuns: 0 })).toThrow('concurrency must be a positive integer')
+  const misspelled = { maxConcurentRuns: 3 } as never
+  expect(() => upstream.openai('http://x/v1', misspelled)).toThrow('did you mean maxConcurrentRuns?')
+  expect(() => upstream.agentos('http://x', { maxConcurrentRuns: 0 })).toThrow(
+    'maxConcurrentRuns must be a positive integer',
+  )
   expect(() => upstream.a2a('http://x', { replicas: ['ftp://x'] })).toThrow('an http(s) address')
 })
