@@ -1,7 +1,7 @@
 /**
  * `npm run bench:guard`: fails if a ratio to plain node:http has become clearly worse. Ratios of CPU time, measured in one run, so that
  * they hold on a busy machine, too. A figure below its floor is measured again: only one that stays below it is a regression.
- * `--slow MICROSECONDS` makes every event of Holdfast cost so much more CPU, to show that the guard notices.
+ * `--slow MICROSECONDS` adds this CPU time to every event of Holdfast, to test the guard.
  */
 import { parseArgs } from 'node:util'
 import { Bench, type Scenario } from './bench.ts'

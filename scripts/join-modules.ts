@@ -33,7 +33,7 @@ const THREADS = [
 const SERVER_ENTRIES = ['./server', './engine']
 /** Entry points that a page could load, since they do not import Node, but never does. */
 const NO_PAGE_ENTRIES = ['./stores', './stores/memory', './testing/stores']
-/** Code of components stays in its files: by its stack frames an error of a component is told from one of the server. */
+/** Code of components stays in its files: stack frames distinguish errors of a component from those of the server. */
 const COMPONENTS = ['agents/', 'cli/demo/']
 
 const [given] = process.argv.slice(2)

@@ -11,7 +11,7 @@ const KINDS: Readonly<Record<string, string>> = {
   TCPServerWrap: 'a listening server',
   PipeServerWrap: 'a listening pipe',
 }
-/** A child that was killed, or a server that was closed, needs a moment until it is gone. */
+/** A killed child or a closed server needs a moment until it is gone. */
 const GRACE_MS = 30_000
 const INTERVAL_MS = 20
 const COUNTED = Symbol.for('holdfast.test-cpu-counted')

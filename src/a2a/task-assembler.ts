@@ -154,10 +154,10 @@ export class TaskAssembler {
     const { status, taskId, contextId } = update.statusUpdate
     this.#head ??= { id: taskId, ...(contextId !== undefined && { contextId }) }
     // A status may repeat the last one and report progress in its metadata.
-    const said = JSON.stringify(update)
-    const isRepeated = said === this.#lastStatus || this.#rejoined
+    const serialized = JSON.stringify(update)
+    const isRepeated = serialized === this.#lastStatus || this.#rejoined
     if (!this.#isNewer(status) && (isRepeated || this.#isPast(status))) return []
-    this.#lastStatus = said
+    this.#lastStatus = serialized
     if (status.message !== undefined) this.#isNew(status.message)
     const buffered = isEnded(status.state) ? this.flush() : []
     this.#status = status

@@ -4,7 +4,7 @@ import { type HeaderSource, headersFrom } from '../client/header-source.ts'
 import { Backoff, type OnProblem } from '../client/backoff.ts'
 import { ApiError, ClientError, ConnectionError } from '../client/errors.ts'
 import { eventsIn, piecesOf, type WaitForPiece } from '../sse/read.ts'
-import { type Heard, StreamTabs } from './stream-tabs.ts'
+import { StreamTabs, type TabMessage } from './stream-tabs.ts'
 
 /** Options of `HoldfastChatTransport`. */
 export interface ChatTransportOptions {
@@ -130,14 +130,14 @@ export class HoldfastChatTransport<Message extends UIMessage = UIMessage> implem
     let response: Response | undefined = first
     try {
       for (;;) {
-        const heard: Heard = response === undefined ? await tabs!.next(signal) : 'missed'
-        if (heard === 'done') return
-        if (typeof heard === 'object') {
+        const next: TabMessage = response === undefined ? await tabs!.next(signal) : 'missed'
+        if (next === 'done') return
+        if (typeof next === 'object') {
           received++
-          yield heard.chunk
+          yield next.chunk
           continue
         }
-        if (heard === 'silent') await tabs!.takeLead()
+        if (next === 'silent') await tabs!.takeLead()
         if (response === undefined) {
           response = await this.#resume(stream, received, backoff, signal)
           if (response.headers.get(NUMBERING) !== numbering) {
@@ -209,18 +209,18 @@ export class HoldfastChatTransport<Message extends UIMessage = UIMessage> implem
 
   async #retry(backoff: Backoff, request: Request): Promise<Response> {
     for (;;) {
-      const answer = await this.#ask(request)
+      const response = await this.#send(request)
       // Not `instanceof Response`: frameworks such as Hono replace the global class, and `fetch` keeps returning the original one.
-      if (!(answer instanceof ClientError)) {
+      if (!(response instanceof ClientError)) {
         backoff.alive()
-        return answer
+        return response
       }
-      if (!answer.retryable) throw answer
-      await backoff.pause(answer, request.signal)
+      if (!response.retryable) throw response
+      await backoff.pause(response, request.signal)
     }
   }
 
-  async #ask({ path = '', method, body, headers, signal }: Request): Promise<Response | ClientError> {
+  async #send({ path = '', method, body, headers, signal }: Request): Promise<Response | ClientError> {
     const { api, credentials, fetch = globalThis.fetch } = this.#options
     const [base = '', query] = api.split('?', 2)
     const [below = '', more] = path.split('?', 2)

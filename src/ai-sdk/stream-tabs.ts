@@ -12,7 +12,7 @@ type Message =
   | { readonly at: number; readonly is: 'alive' | 'done' }
 
 /** The next chunk, the end of the stream, or why this tab has to read it itself. */
-export type Heard = { readonly chunk: UIMessageChunk } | 'done' | 'leads' | 'missed' | 'silent'
+export type TabMessage = { readonly chunk: UIMessageChunk } | 'done' | 'leads' | 'missed' | 'silent'
 
 const CHUNKS_MAX = 1000
 
@@ -24,7 +24,7 @@ export class StreamTabs {
   readonly #closed = new AbortController()
   readonly #chunks = new Map<number, UIMessageChunk>()
   /** The leader broadcasts every chunk from this one on. */
-  #heardFrom: number | undefined
+  #broadcastFrom: number | undefined
   #doneAt: number | undefined
   /** Number of chunks that this tab has. */
   #received = 0
@@ -52,8 +52,8 @@ export class StreamTabs {
 
   /** Whether another tab delivers the following chunks, so that this one needs no connection. */
   get isServed(): boolean {
-    if (this.#isLeading || this.#heardFrom === undefined) return false
-    return this.#chunks.has(this.#received) || this.#received >= this.#heardFrom
+    if (this.#isLeading || this.#broadcastFrom === undefined) return false
+    return this.#chunks.has(this.#received) || this.#received >= this.#broadcastFrom
   }
 
   /** Records a chunk from this tab's own connection. */
@@ -81,7 +81,7 @@ export class StreamTabs {
     while (!this.isServed && !signal.aborted) await this.#nextBroadcast(undefined, signal).catch(() => {})
   }
 
-  async next(signal: AbortSignal | undefined): Promise<Heard> {
+  async next(signal: AbortSignal | undefined): Promise<TabMessage> {
     for (;;) {
       const chunk = this.#chunks.get(this.#received)
       if (chunk !== undefined) {
@@ -154,9 +154,9 @@ export class StreamTabs {
     if ('chunk' in message) {
       if (this.#chunks.size >= CHUNKS_MAX) this.#chunks.clear()
       if (at >= this.#received) this.#chunks.set(at, message.chunk)
-      this.#heardFrom = at + 1
+      this.#broadcastFrom = at + 1
     } else {
-      this.#heardFrom = at
+      this.#broadcastFrom = at
       if (message.is === 'done') this.#doneAt = at
     }
     this.#wake?.()

@@ -7,7 +7,7 @@ import { assistantStreams, createResumableStreamStore, openResumableStreamStore 
 
 const never = new AbortController().signal
 
-/** Its clock runs ahead by what `pass` says. */
+/** A store whose clock `pass` moves ahead. */
 function open() {
   const hf = holdfast({
     components: [assistantStreams],

@@ -1,4 +1,4 @@
-/** How long a client waits between tries, by a clock that the test moves. */
+/** Delays between the client's retries, on a manual clock. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { Backoff } from './backoff.ts'
 import { ApiError, ConnectionError } from './errors.ts'
@@ -41,7 +41,7 @@ test('client: retries are bounded while a server is down for an hour', async () 
   expect(pause.mock.calls.length).toBeLessThan(370)
 })
 
-/** A window whose events the test sends. */
+/** A window that dispatches the test's events. */
 function stubWindow(): EventTarget & { visibilityState: string } {
   const page = Object.assign(new EventTarget(), { visibilityState: 'visible' })
   vi.stubGlobal('addEventListener', page.addEventListener.bind(page))

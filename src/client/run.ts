@@ -48,7 +48,7 @@ export interface EventsOptions extends Omit<ReadOptions, 'after'> {
 /** Options of `run.text`. */
 export interface TextOptions extends ReadOptions {
   /** Called with the remaining text when delivered text is retracted, for example by a retry. Later pieces continue it. */
-  readonly onRetracted?: (standing: string) => void
+  readonly onRetracted?: (validText: string) => void
 }
 
 /** Options of `run.stop`. */

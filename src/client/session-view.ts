@@ -176,7 +176,7 @@ class RunMessages {
     const texts = this.#texts.of('').map(({ index, kind, text }) => ({ index, part: { kind, text } }))
     const placed = [...texts, ...this.#tools, ...this.#answers].toSorted((one, other) => one.index - other.index)
     const about = { run: this.#run, time: this.time }
-    const said: AssistantMessage = {
+    const reply: AssistantMessage = {
       role: 'assistant',
       id: this.#run,
       ...about,
@@ -190,7 +190,7 @@ class RunMessages {
     const asked = this.#input
     // The input of a run whose beginning was trimmed is not known.
     return asked === undefined
-      ? [said]
-      : [{ role: 'user', id: `${this.#run}:input`, ...about, input: asked.value }, said]
+      ? [reply]
+      : [{ role: 'user', id: `${this.#run}:input`, ...about, input: asked.value }, reply]
   }
 }

@@ -21,7 +21,7 @@ export class Watchdog {
   }
 
   /** Waits for data within the idle timeout. The timer does not run between waits. */
-  async wait<Heard>(received: Promise<Heard>): Promise<Heard> {
+  async wait<Received>(received: Promise<Received>): Promise<Received> {
     this.#timer = setTimeout(() => {
       this.silent = true
       this.#controller.abort()

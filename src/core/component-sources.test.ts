@@ -1,4 +1,4 @@
-/** Components of a source that cannot be reached yet: their runs wait. */
+/** Runs of a component wait while its source is unavailable. */
 import { expect, onTestFinished, test } from 'vitest'
 import { ManualClock } from '../../test/support/manual-clock.ts'
 import { openNode } from '../../test/support/node.ts'

@@ -327,7 +327,7 @@ export class Service {
   pass(
     _principal: Principal,
     _request: PassedRequest,
-    work: (onAnswer: (status: number) => void) => Promise<void>,
+    work: (onStatus: (status: number) => void) => Promise<void>,
   ): Promise<void> {
     return work(() => {})
   }
@@ -422,7 +422,10 @@ export class Service {
 
   #execute(stored: StoredRun): void {
     this.#dispatcher.take(stored).catch((cause: unknown) => {
-      this.#deps.logger.warn({ run: stored.run.id, err: cause }, 'failed to execute a run; it will be retried')
+      this.#deps.logger.warn(
+        { run: stored.run.id, err: cause },
+        'failed to execute a started or answered run; it will be retried',
+      )
     })
   }
 }

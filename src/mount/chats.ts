@@ -37,7 +37,7 @@ export interface ChatServer {
 }
 
 export function chatsOf(server: ChatServer): Chats {
-  const ask = async (
+  const send = async (
     chatId: string,
     what: 'stream' | 'stop' | 'messages',
     { component = onlyOne(server.components()), principal = localPrincipal, toolParts }: ChatOptions,
@@ -54,12 +54,12 @@ export function chatsOf(server: ChatServer): Chats {
   }
   return {
     async load(chatId, { signal, ...options } = {}) {
-      const response = await ask(chatId, 'messages', options, signal && { signal })
+      const response = await send(chatId, 'messages', options, signal && { signal })
       return ((await response.json()) as { messages: never[] }).messages
     },
-    resume: (chatId, options = {}) => ask(chatId, 'stream', options),
+    resume: (chatId, options = {}) => send(chatId, 'stream', options),
     async stop(chatId, options = {}) {
-      await ask(chatId, 'stop', options, { method: 'POST' })
+      await send(chatId, 'stop', options, { method: 'POST' })
     },
   }
 }

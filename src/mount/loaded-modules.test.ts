@@ -1,9 +1,9 @@
-/** What an import of the package loads, and that a protocol which is not chosen is not loaded, whatever is asked for. */
+/** Modules that an import of the package loads. Protocols that are not selected are never loaded. */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 
-/** Folders below `src/protocols` of which a program loads something: after the import, and after it was used for a while. */
+/** Folders below `src/protocols` that a program loads from: after the import, and after some use. */
 async function protocolsLoaded(protocols: readonly string[]): Promise<readonly [before: string[], after: string[]]> {
   const at = (file: string): string => JSON.stringify(new URL(file, import.meta.url).href)
   const program = `

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { EventParser, FrameTooLargeError } from './parse.ts'
 
-/** All that the parser said, in order. */
+/** All output of the parser, in order. */
 type Said =
   | { readonly event: string; readonly data: string; readonly id: string | undefined }
   | { readonly comment: string }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { eventsIn, piecesOf, type ReadOptions } from './read.ts'
 
-/** A body that comes in these pieces, and what became of it. */
+/** A body in these pieces, and whether it was cancelled. */
 function bodyOf(pieces: readonly Uint8Array[]): { body: ReadableStream<Uint8Array>; gaveUp: () => boolean } {
   let cancelled = false
   const rest = [...pieces]

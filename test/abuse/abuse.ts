@@ -84,7 +84,7 @@ async function megabytes(server: Child): Promise<number> {
   return rssBytes / (1024 * 1024)
 }
 
-/** The most memory that the server was seen to have. */
+/** Peak memory of the server. */
 class MemoryWatch {
   #highest = 0
   #stopped = false

@@ -92,7 +92,7 @@ const UPGRADE =
   'GET /agents/ws HTTP/1.1\r\nhost: localhost\r\nupgrade: websocket\r\nconnection: upgrade\r\n' +
   'sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n'
 
-/** A masked frame of text whose mask changes nothing. */
+/** A masked text frame with a mask of zeros. */
 function frame(payload: string, claimed = payload.length): Buffer {
   const head =
     claimed < 126 ? Buffer.from([0x81, 0x80 | claimed]) : Buffer.from([0x81, 0xfe, claimed >> 8, claimed & 255])

@@ -1,4 +1,4 @@
-/** A process of an abuse run, and the messages that it sends one after the other. */
+/** A process of an abuse run, and the messages that it sends. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -12,7 +12,7 @@ export class Child {
     this.#process = fork(join(import.meta.dirname, program), args, { execArgv: [] })
   }
 
-  /** Sends a message, where one is given, and waits for the next one that comes. */
+  /** Sends the message, if any, and waits for the next one. */
   async next<Message>(sent?: object | string): Promise<Message> {
     const { signal, timer } = deadline()
     const exited = once(this.#process, 'exit', { signal }).then(() => {

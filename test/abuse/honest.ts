@@ -15,18 +15,18 @@ export interface HonestOptions {
 export interface HonestReport {
   /** Milliseconds from emission to arrival of every delta, in ascending order. */
   readonly latencies: readonly number[]
-  /** What was lost or wrong. */
+  /** Lost or wrong events. */
   readonly problems: readonly string[]
   /** Why clients had to connect again. */
   readonly interruptions: readonly string[]
 }
 
-/** How often each run says something. */
+/** Interval between the texts of a run. */
 const EVERY_MS = 200
 /** After the time that a run takes by itself. */
 const LATE_MS_MAX = 60_000
 const CONNECTIONS_MAX = 10
-/** Before the next connection, where the server does not say when. */
+/** Delay before the next connection, if the server sends none. */
 const AGAIN_MS = 250
 
 export async function honestRuns(server: AbusedServer, { runs, seconds }: HonestOptions): Promise<HonestReport> {
@@ -68,7 +68,7 @@ class HonestClient implements HonestReport {
       this.problems.push(`${this.latencies.length} of ${this.#count} deltas came`)
   }
 
-  /** Reads one connection to its end, and says why it ended before the run did. */
+  /** Reads one connection to its end, and returns why it ended before the run did. */
   #connect(): Promise<{ readonly why?: string; readonly afterMs?: number }> {
     const { promise, resolve } = Promise.withResolvers<{ readonly why?: string; readonly afterMs?: number }>()
     const client = this.#request()

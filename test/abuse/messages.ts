@@ -3,7 +3,7 @@
 export interface AbusedServer {
   readonly url: string
   readonly grpc: string
-  /** Credentials of the honest client, and of a principal that means harm. */
+  /** Credentials of the honest client and of a hostile principal. */
   readonly honestKey: string
   readonly hostileKey: string
 }
@@ -22,7 +22,7 @@ export interface HostileJob {
 }
 
 export interface HostileReport {
-  /** Connections that were opened, by what they do; those that the server ended are opened again. */
+  /** Opened connections by attack; those that the server ended are opened again. */
   readonly opened: Readonly<Record<string, number>>
   readonly bytesSent: number
 }

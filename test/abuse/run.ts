@@ -11,7 +11,7 @@ import { percentile } from './honest.ts'
 const LATENCY_RATIO_MAX = 3
 /** Below it, the quiet server's latency is that of timers and not of work. */
 const LATENCY_MS_MIN = 5
-/** What a thousand connections may cost. */
+/** Allowed memory for a thousand connections. */
 const MEGABYTES_MAX = 512
 
 const options = {

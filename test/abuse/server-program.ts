@@ -12,7 +12,7 @@ interface Ticks {
   readonly everyMs: number
 }
 
-/** Says what time it is, on the clock that all processes of a machine share. */
+/** Emits the time, on the clock that all processes of a machine share. */
 const ticker = agent<Ticks>({
   id: 'ticker',
   async *run({ count, everyMs }, { sleep }) {

@@ -1,4 +1,4 @@
-/** Options are checked when something is defined: wrong values, and names that nothing has. */
+/** Options are checked when a component is defined: wrong values and unknown names are rejected. */
 import { ToolLoopAgent } from 'ai'
 import { describe, expect, test } from 'vitest'
 import { aiAgent } from '../../src/agents/ai-agent/agent.ts'

@@ -1,4 +1,4 @@
-/** The JSON Schemas that components publish, for those who make forms of them. */
+/** The JSON Schemas that components publish, for clients that generate forms. */
 import { ToolLoopAgent } from 'ai'
 import { describe, expect, test } from 'vitest'
 import { aiAgent } from '../../src/agents/ai-agent/agent.ts'

@@ -1,4 +1,4 @@
-/** Schemas of inputs, outputs and answers, with the libraries that people use. */
+/** Schemas of inputs, outputs and answers, with common schema libraries. */
 import { toStandardJsonSchema } from '@valibot/to-json-schema'
 import { type } from 'arktype'
 import * as v from 'valibot'

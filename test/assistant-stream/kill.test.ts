@@ -13,7 +13,7 @@ const postgres = await startPostgres()
 /** Short, so that another node notices soon that a worker died. */
 const LEASE_MS = 2000
 
-/** Prints each chunk when its append has resolved, for ever. */
+/** Prints each chunk when its append has resolved, without end. */
 const PRODUCER = `import { holdfast } from 'holdfast'
 import { assistantStreams, createResumableStreamStore } from 'holdfast/assistant-stream'
 const hf = holdfast({ components: [assistantStreams], store: process.argv[2], limits: { leaseMs: ${LEASE_MS} } })

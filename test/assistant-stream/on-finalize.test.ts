@@ -1,4 +1,4 @@
-/** The context of assistant-stream on our store: its writer hears of the end. */
+/** assistant-stream on our store: the writer is notified when its stream ends. */
 import { createResumableStreamContext } from 'assistant-stream/resumable'
 import { expect, onTestFinished, test } from 'vitest'
 import { assistantStreams, openResumableStreamStore } from '../../src/assistant-stream/store.ts'

@@ -1,4 +1,4 @@
-/** The capacity model: arithmetic that can be checked by hand, and a page that shows what it says. */
+/** The capacity model: verified arithmetic, and a page that shows its results. */
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { capacityOf, defaultDemand, defaultMachines, type Demand, type Machines } from '../../bench/capacity-model.ts'

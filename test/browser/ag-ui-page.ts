@@ -1,4 +1,4 @@
-/** A page with one thread, as somebody would write it with AG-UI's client: what it shows is what the test reads. */
+/** Test page with one thread of AG-UI's client. The test reads what it shows. */
 import { type AgentSubscriber, HttpAgent } from '@ag-ui/client'
 import { HoldfastAgent } from '../../src/ag-ui/index.ts'
 

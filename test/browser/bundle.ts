@@ -1,4 +1,4 @@
-/** Bundles a module as a page would get it. */
+/** Bundles a module for a page. */
 import { join } from 'node:path'
 import * as vite from 'vite'
 
@@ -7,7 +7,7 @@ const source = join(import.meta.dirname, '../../src')
 /** Of this process: the tests of a file show the same page. */
 const bundled = new Map<string, Promise<string>>()
 
-/** `code` is what stands in the file, where there is none. */
+/** `code`: content of the entry, if the file does not exist. */
 export function bundle(entry: string, code?: string): Promise<string> {
   const key = JSON.stringify([entry, code])
   const found = bundled.get(key) ?? build(entry, code)

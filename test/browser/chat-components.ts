@@ -3,7 +3,7 @@ import { agent } from '../../src/agents/agent.ts'
 import { labComponents } from '../../src/agents/lab/kinds.ts'
 import { clerk } from '../protocols/agentos/components.ts'
 
-/** Says something, takes it back, and says something else. */
+/** Emits a text, retracts it, and emits another. */
 const fickle = agent<unknown>({
   id: 'fickle',
   async *run(_input, { stage, sleep }) {
@@ -18,7 +18,7 @@ const fickle = agent<unknown>({
   },
 })
 
-/** Stops in the middle until its process is killed, and says the rest after that. */
+/** Waits in the middle until its process is killed, and emits the rest afterwards. */
 const halting = agent<unknown>({
   id: 'halting',
   recovery: 'resume',

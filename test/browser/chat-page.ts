@@ -1,4 +1,4 @@
-/** A page with one chat, as somebody would write it with `useChat`: what it shows is what the test reads. */
+/** Test page with one `useChat` chat. The test reads what it shows. */
 import { useChat } from '@ai-sdk/react'
 import { DefaultChatTransport, isToolUIPart, lastAssistantMessageIsCompleteWithApprovalResponses } from 'ai'
 import { createElement as h, StrictMode } from 'react'

@@ -108,7 +108,7 @@ describe.skipIf(!hasChromium)('HoldfastChatTransport: tabs of one chat', () => {
       const other = await openTab(world, 'lab', '&idle=2000')
       await expectShown(other, 'text', /\[19\]/)
       await untilStreams(world, 1)
-      // It says nothing more, as a page that the browser has frozen.
+      // The leading tab stops sending, like a page that the browser has frozen.
       await stuck.evaluate(() => {
         BroadcastChannel.prototype.postMessage = () => {}
       })

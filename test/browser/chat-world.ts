@@ -1,4 +1,4 @@
-/** A chat page in a real browser, the server that it talks to, and what the log of its run says. */
+/** A chat page in a real browser, its server, and the log of its run. */
 import { join } from 'node:path'
 import type { BrowserContext, Page } from 'playwright-core'
 import { expect } from 'vitest'
@@ -17,7 +17,7 @@ export interface ChatWorld {
   server: ServerProcess
   readonly context: BrowserContext
   readonly url: string
-  /** Kills the server without a word, and starts another one on the same store. */
+  /** Kills the server with SIGKILL, and starts another one on the same store. */
   killAndRestart(): Promise<void>
   /** Browsers refuse new requests while they are offline, and leave it to the network to break connections. */
   goOffline(): Promise<void>

@@ -16,13 +16,13 @@ const FLAGS = [
   '--disable-sync',
 ]
 
-/** For a machine whose cores are busy with something else. */
+/** For a busy machine. */
 const WITHIN_MS = 180_000
 
-/** Where there is none and none can be installed a test is skipped, but not in CI. */
+/** If there is no browser and none can be installed, tests are skipped, except in CI. */
 export const hasChromium: boolean = existsSync(CHROMIUM) || canInstallPackages() || process.env['CI'] === 'true'
 
-/** Gives a browser profile of its own to each test that asks. */
+/** Creates a separate browser profile for each test. */
 export function useChromium(): () => Promise<BrowserContext> {
   let launched: Promise<Browser> | undefined
   afterAll(async () => (await launched)?.close())

@@ -1,4 +1,4 @@
-/** Every page and every state of the console as axe sees it. */
+/** Accessibility of every page and state of the console, checked with axe. */
 import type { Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { labComponents } from '../../src/agents/lab/kinds.ts'
@@ -111,7 +111,7 @@ describe.skipIf(!hasChromium)('console: axe finds nothing serious', { timeout: I
   })
 })
 
-/** Whatever the page asks for never comes. */
+/** Requests of the page never get a response. */
 async function holdBack(page: Page): Promise<void> {
   await page.route(/\/(console\/api|components|runs\/run_)/, async (route, request) => {
     if (request.isNavigationRequest()) await route.continue()

@@ -14,7 +14,7 @@ import { openConsole, startFromPage, expectShown, expectStatus, recordShown, WIT
 
 const TIMEOUT_MS = INSTALL_MS + 180_000
 const openContext = useChromium()
-/** What a browser says of a connection that the test broke. */
+/** Browser messages about connections that the test broke. */
 const forgives = /net::ERR|Failed to load resource/
 
 describe.skipIf(!hasChromium)('console under faults', { timeout: TIMEOUT_MS }, () => {

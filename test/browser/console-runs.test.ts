@@ -1,4 +1,4 @@
-/** The list of runs: current, filtered and searched by its address, and as good with many runs as with few. */
+/** The list of runs: live updates, filters and search in the address, and paging through many runs. */
 import type { Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts'

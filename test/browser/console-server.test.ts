@@ -1,4 +1,4 @@
-/** The console's page about the server: what it carries, what it took up, and what it could not deliver. */
+/** The console's server page: recovered and failed runs, unreachable upstreams, and dead letters. */
 import { describe, expect, test } from 'vitest'
 import { upstream } from '../../src/agents/upstream/upstream.ts'
 import { receive } from '../protocols/a2a/receiver.ts'

@@ -1,4 +1,4 @@
-/** A share link in a browser: the page of one run, with what the link allows. */
+/** A share link in a browser: the page of one run, with the actions that the link allows. */
 import { describe, expect, test } from 'vitest'
 import { createClient } from '../../src/client/index.ts'
 import { INSTALL_MS } from '../support/apt.ts'

@@ -1,4 +1,4 @@
-/** What a person does in the console, with a real server and a real browser. */
+/** User actions in the console, with a real server and a real browser. */
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -270,10 +270,10 @@ const asker = agent<unknown>({
   },
 })
 
-/** As a module of this package, so that it finds what a user would install. */
+/** A module of this package, so that it resolves what a user would install. */
 const NODE = ['--conditions=holdfast-source', '--input-type=module', '-']
 
-/** What a program prints that is given its text on standard input. */
+/** Output of a program that gets the text on standard input. */
 async function printedBy(program: string, args: readonly string[], text: string): Promise<string> {
   const running = promisify(execFile)(program, [...args], { cwd: join(import.meta.dirname, '../..'), timeout: 60_000 })
   running.child.stdin!.end(text)

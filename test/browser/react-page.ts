@@ -1,4 +1,4 @@
-/** A page with one run, as somebody would write it with React: what it shows is what the test reads. */
+/** Test page with one run in React. The test reads what it shows. */
 import { createElement as h, StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 import { createClient } from '../../src/client/index.ts'

@@ -2,9 +2,9 @@
 import { type ClientOptions, createClient, type LoggedEvent } from '../../src/client/index.ts'
 
 export interface TabsPage {
-  /** Follows a run; what comes is in `seen`, by run id. */
+  /** Follows a run; its events are in `seen`, by run id. */
   watch(id: string, options?: ClientOptions): void
-  /** Something else that the page wants of the server. */
+  /** Sends another request of the page to the server. */
   statusOf(id: string): Promise<string>
   readonly seen: Record<string, LoggedEvent[]>
   readonly ended: Record<string, string>

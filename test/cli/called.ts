@@ -1,4 +1,4 @@
-/** A command in this process: quick, and with an output that is no terminal. */
+/** Runs a command in this process, with an output that is not a terminal. */
 import { runCommand } from '../../src/cli/run-command.ts'
 
 export interface Called {

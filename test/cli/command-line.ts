@@ -16,7 +16,7 @@ export interface Ended {
   readonly stderr: string
 }
 
-/** Something that should end does so within this, also on a busy machine. */
+/** Timeout for programs that should exit, also on a busy machine. */
 const ENDS_MS = 60_000
 const LISTENS_MS = 60_000
 const OUTPUT_CHARS_MAX = 256 * 1024

@@ -1,4 +1,4 @@
-/** What a person gets who asks for help, or gets the command line wrong. */
+/** Help texts, and errors for wrong command lines. */
 import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -9,7 +9,7 @@ import { version } from '../../src/server/version.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 import { run } from './command-line.ts'
 
-/** In this process: nothing is started by what is asked for here. */
+/** Runs in this process: these commands start nothing. */
 async function call(...argv: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
   let [stdout, stderr] = ['', '']
   const io = {

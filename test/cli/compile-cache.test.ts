@@ -1,4 +1,4 @@
-/** Compiled code is kept where only this user can write. */
+/** The compile cache is in a folder that only this user can write to. */
 import { execFile } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** Moving address, into a cluster store and back. */
+/** `holdfast copy` into a NATS store and back. */
 import { test } from 'vitest'
 import { startNats, urlOf } from '../support/nats.ts'
 import { expectSameAfterRoundTrip } from './transfer/round-trip.ts'

@@ -46,7 +46,7 @@ interface Request {
   readonly body: Readonly<Record<string, unknown>>
 }
 
-/** A provider that answers a request with the events that are made of it. */
+/** A provider that responds with events derived from the request. */
 async function openProvider(answer: (request: Request) => readonly (readonly [event: string, data: unknown])[]) {
   const requests: Request[] = []
   const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {

@@ -9,7 +9,7 @@ import { CommandLine, root } from './command-line.ts'
 
 const library = JSON.stringify(join(root, 'src/index.ts'))
 
-/** Says its word, waits until a file is there, and says it again; it cannot be recovered, so it dies with its process. */
+/** Emits its word, waits for a file, and emits it again. It has no recovery, so it ends with its process. */
 const agents = (more = ''): string => `
 import { existsSync } from 'node:fs'
 import { agent } from ${library}

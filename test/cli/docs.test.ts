@@ -1,4 +1,4 @@
-/** docs/cli.md is made from the commands, and the examples of the commands are good ones. */
+/** docs/cli.md is generated from the commands, and the examples of the commands are valid. */
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { cliPage, cliPagePath } from '../../scripts/gen-cli-doc.ts'

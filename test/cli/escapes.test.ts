@@ -1,4 +1,4 @@
-/** Text of agents and servers cannot take a terminal over, whatever field it is in. */
+/** Escape sequences in texts of agents and servers are not written to the terminal, in any field. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
@@ -43,7 +43,7 @@ test.each(['xterm', 'dumb'])(
   },
 )
 
-/** Says that it is a Holdfast server, and then whatever takes a terminal over. */
+/** Claims to be a Holdfast server, and sends escape sequences. */
 async function serveAttacks(status: number, body: object): Promise<string> {
   const server = createServer(({ url }, response) => {
     if (url === '/health') return void response.end(JSON.stringify({ store: 'ok', draining: false }))

@@ -1,4 +1,4 @@
-/** `holdfast forget` leaves nothing of a principal in a store, also when it is killed on the way. */
+/** `holdfast forget` removes everything of a principal from a store, even if it is killed in between. */
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -42,7 +42,7 @@ async function write(store: Store, owner: string, id: string, text: string, ends
   await runWriter.flush()
 }
 
-/** Runs, a session and webhooks of `acme/anna`, and a run of somebody else. */
+/** Runs, a session and webhooks of `acme/anna`, and a run of another principal. */
 async function fill(address: string, runs: number): Promise<void> {
   const store = await open(address)
   await write(store, 'bert', 'run_bert', 'public')

@@ -1,4 +1,4 @@
-/** `holdfast gateway`: every flag of what a principal may hold, on the real command. */
+/** `holdfast gateway`: every flag that limits a principal, on the real command. */
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { playing, startChatServer } from '../gateway/chat-server.ts'

@@ -1,4 +1,4 @@
-/** What the command line says of a module that does not load: the place in its source, with the lines around it. */
+/** Errors of modules that do not load show the source location with the surrounding lines. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 
-/** Prints what is loaded when the server prints its address, and ends. */
+/** Prints the loaded modules when the server prints its address, and exits. */
 const probe = `
   import { registerHooks } from 'node:module'
   const loaded = []

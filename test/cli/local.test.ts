@@ -1,4 +1,4 @@
-/** Without a server: commands open the store themselves, and change nothing unless asked to. */
+/** Commands without a server: they open the store themselves, and change it only if requested. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer as createNetServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -14,7 +14,7 @@ import { CommandLine, root, run } from './command-line.ts'
 
 const call = callWith(NOBODY)
 
-/** A store with a finished run, a paused one, and one whose server was shut down in the middle. */
+/** A store with a finished run, a paused one, and one that a shutdown interrupted. */
 async function leftBehind(): Promise<{ path: string; store: string; done: string; paused: string; running: string }> {
   const path = temporaryDatabase()
   const server = await serveInProcess({ path })

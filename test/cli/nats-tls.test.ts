@@ -1,4 +1,4 @@
-/** A NATS store over TLS: trusted or not used, and never in the clear where TLS was asked for. */
+/** A NATS store over TLS: untrusted servers are rejected, and there is no fallback to plain text. */
 import { expect, test } from 'vitest'
 import { createCertificate } from '../support/certificate.ts'
 import { startRun, untilFinished } from '../support/http.ts'

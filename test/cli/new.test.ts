@@ -41,7 +41,7 @@ async function started(project: string, listening: RegExp, hasPortFlag: boolean)
   )
 }
 
-/** The program of a package that was installed from a tarball: what it writes depends on a copy of it. */
+/** The program of a package that is installed from a tarball, because its output depends on its copy. */
 let installed: Promise<string> | undefined
 
 function install(): Promise<string> {
@@ -95,7 +95,7 @@ const LISTENING = { minimal: /Holdfast listens at (\S+)\n/, mounted: /listening 
 test.each([
   ['minimal', 'my-agents', { folder: 'my agents' }],
   ['express', 'my-agents', { folder: 'my agents' }],
-  // An empty directory, whose name is not one for npm.
+  // An empty directory with a name that npm does not accept.
   ['hono', 'lan-co', { folder: '.Élan & Co', isCurrent: true }],
 ] as const)(
   'holdfast new --template %s: the project %s installs, type-checks and starts, and its agent calls its tool',

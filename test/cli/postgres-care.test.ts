@@ -1,4 +1,4 @@
-/** The commands that look after a store do so for PostgreSQL too, also while servers use it. */
+/** Maintenance commands on PostgreSQL, also while servers use it. */
 import { describe, expect, test } from 'vitest'
 import { SCHEMA_VERSION } from '../../src/stores/postgres/schema.ts'
 import { openPostgresStore } from '../../src/stores/postgres/index.ts'

@@ -1,4 +1,4 @@
-/** Commands about runs, in a pipe: what scripts can rely on. */
+/** Commands about runs in a pipe: the output that scripts can rely on. */
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'

@@ -1,4 +1,4 @@
-/** What the doctor says of stores that several nodes share. */
+/** `holdfast doctor` on stores that several nodes share. */
 import { describe, expect, test } from 'vitest'
 import { openNatsStore } from '../../src/stores/nats/index.ts'
 import { openPostgresStore } from '../../src/stores/postgres/index.ts'

@@ -1,4 +1,4 @@
-/** `--supervise`: a server that is killed comes back, with its runs, at the same address; one that ends has ended. */
+/** `--supervise` restarts a killed server with its runs at the same address, and not one that exited. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -19,7 +19,7 @@ function supervised(): CommandLine {
   return new CommandLine(['demo', '--lab', '--supervise', '--port', '0', '--store', `sqlite:${temporaryDatabase()}`])
 }
 
-/** Undefined while nobody listens. */
+/** Undefined while no server listens. */
 async function pidAt(url: string): Promise<number | undefined> {
   try {
     return (await call<Report>({ url }, 'GET', '/console/api/server')).body.process.pid
@@ -83,7 +83,7 @@ describe('a supervised server', () => {
   test('restarts when its store is temporarily unavailable', async () => {
     const folder = temporaryFolder()
     const file = join(folder, 'agents.ts')
-    // Ends once as a server does whose store stays busy.
+    // Exits once like a server whose store stays busy.
     const source = `import { existsSync, writeFileSync } from 'node:fs'
       const marker = ${JSON.stringify(join(folder, 'tried'))}
       if (!existsSync(marker)) {

@@ -1,4 +1,4 @@
-/** The command line as a person sees it, on the screens of a real terminal. */
+/** The command line on a real terminal screen. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { agent, createEvent } from '../../src/index.ts'
 import { step, steps, workflow } from '../../src/agents/workflow/index.ts'
@@ -14,7 +14,7 @@ beforeAll(ensureTmux, INSTALL_MS)
 /** And the shell is back. */
 const COMPLETED = /completed after .+\n\$$/
 
-/** Lets a test hold an agent at a place until it has looked at the screen. */
+/** Lets a test block an agent at a point until it has read the screen. */
 class Gate {
   #open: (() => void) | undefined
   readonly #opened = new Promise<void>((resolve) => (this.#open = resolve))
@@ -74,7 +74,7 @@ describe('holdfast run in a terminal', () => {
         '⠿ calling a tool N.Ns',
       ].join('\n'),
     )
-    // The spinner turns and the time goes on, in place.
+    // The spinner and the time are updated in place.
     await until('it moves', async () => (await terminal.screen()) !== during)
     gate.open()
     const after = settled(await terminal.shows(COMPLETED))

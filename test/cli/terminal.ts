@@ -12,7 +12,7 @@ import { root } from './command-line.ts'
 const execute = promisify(execFile)
 const TMUX = '/usr/bin/tmux'
 
-/** Time in which a busy machine starts the program. */
+/** Time for a busy machine to start the program. */
 const SHOWN_MS = 180_000
 
 export function ensureTmux(): Promise<void> {
@@ -113,7 +113,7 @@ export class Terminal {
   }
 }
 
-/** Ids and times are not what a screen is compared by. */
+/** Screens are compared without ids and times. */
 export function settled(screen: string): string {
   return screen
     .replace(/run_[0-9a-z]{26}/g, 'run_ID')

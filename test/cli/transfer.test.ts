@@ -1,4 +1,4 @@
-/** Export and import: the log of a run, byte for byte, and nothing that is not one. */
+/** Export and import: the log of a run byte for byte; invalid files are rejected. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'

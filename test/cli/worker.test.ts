@@ -1,4 +1,4 @@
-/** Servers that only answer and workers that only work, on one store. */
+/** Servers that execute no runs and workers without HTTP, on one store. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'

@@ -1,4 +1,4 @@
-/** How long a client waits where a server, or something in between, asks for a delay that is none. */
+/** Invalid retry delays of a server or proxy: how long the client waits. */
 import { expect, test, vi } from 'vitest'
 import { ConnectionError, createClient } from '../../src/client/index.ts'
 import { collect } from './collect.ts'

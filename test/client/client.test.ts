@@ -13,7 +13,7 @@ import { until } from '../support/until.ts'
 import { serveNative } from '../protocols/native/serve.ts'
 import { collect } from './collect.ts'
 
-/** Says something, takes it back, and says it better. */
+/** Emits a text, retracts it, and emits a better one. */
 const flaky = agent<unknown>({
   id: 'flaky',
   async *run(_input, { stage }) {
@@ -29,7 +29,7 @@ const flaky = agent<unknown>({
 })
 
 describe('client', () => {
-  test('lists components', async () => {
+  test('client.components lists components', async () => {
     const { url } = await serveNative()
     const components = await createClient({ url }).components.list()
     expect(components.find(({ id }) => id === 'lab')).toMatchObject({
@@ -150,7 +150,7 @@ describe('client', () => {
     await expect(run.answer({ answer: 4 })).rejects.toMatchObject({ name: 'ApiError', code: 'conflict' })
   })
 
-  test('removes a run', async () => {
+  test('client.runs.delete deletes a run', async () => {
     const client = createClient(await serveNative())
     const run = await client.runs.start({ component: 'lab', input: 'text 1' })
     await run.result()

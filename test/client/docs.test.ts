@@ -21,7 +21,7 @@ const entries = {
 
 const IMPORTS = /^import .*$/gm
 
-/** In place of the demo's, which takes its time. */
+/** Replaces the demo's agent, which is slow. */
 const storyteller = agent({
   id: 'storyteller',
   async *run(subject) {

@@ -8,19 +8,19 @@ import type { Random } from '../support/random.ts'
 export interface Fault {
   /** Instead of passing the request on. */
   readonly instead?: 'nothing' | '502' | '429' | '503' | 'page'
-  /** The request is passed on, and its answer lost. */
+  /** The request is forwarded, and its response lost. */
   readonly loses?: boolean
-  /** After so many bytes of the body: the connection dies, or ends as if all were well, or nothing more comes. */
+  /** After `bytes` bytes of the body, the connection is reset, closed cleanly, or hangs. */
   readonly after?: { readonly bytes: number; readonly by: 'cut' | 'close' | 'hang' }
-  /** Ends the answer after a silence of so many milliseconds. */
+  /** Ends the response after a silence of this many milliseconds. */
   readonly idleMs?: number
   readonly delayMs?: number
-  /** Holds bytes back until there are so many. */
+  /** Buffers the body until it has this many bytes. */
   readonly buffer?: number
   readonly stripsComments?: boolean
-  /** In pieces of at most so many bytes, wherever a character ends. */
+  /** Splits the body into pieces of at most this many bytes, also within characters. */
   readonly split?: number
-  /** Bytes of somebody else's come before each piece of an event stream. */
+  /** Foreign bytes precede each piece of an event stream. */
   readonly garbage?: boolean
 }
 
@@ -52,7 +52,7 @@ export function drawFault(random: Random): Fault {
 export interface FaultProxyOptions {
   /** Fault of a request. Default: none. */
   readonly draw?: (request: IncomingMessage) => Fault
-  /** Told of a request that the server did not take, or left without an answer. */
+  /** Called for a request that the server did not accept or left without a response. */
   readonly onAway?: (request: IncomingMessage) => void
   /** Served at `/page…`, for browsers. */
   readonly files?: Readonly<Record<string, { readonly type: string; readonly body: string }>>
@@ -121,10 +121,10 @@ function answerInstead(what: NonNullable<Fault['instead']>, incoming: IncomingMe
   outgoing.end('<h1>Try later</h1>')
 }
 
-/** A frame that is none, and half of another one. */
+/** An invalid frame, and half of another one. */
 const GARBAGE = Buffer.from('data: {"run":"nobody\n\nid: 3\ndata: \u0000\n\n')
 
-/** One answer, through everything that its fault does to it. */
+/** Sends one response with its faults. */
 async function pass(answer: IncomingMessage, outgoing: ServerResponse, fault: Fault): Promise<void> {
   let held = Buffer.alloc(0)
   let left = fault.after?.bytes ?? Infinity
@@ -152,7 +152,7 @@ async function pass(answer: IncomingMessage, outgoing: ServerResponse, fault: Fa
   }
 }
 
-/** A heartbeat comes in a piece of its own. */
+/** A heartbeat is sent as a separate piece. */
 function withoutComments(chunk: Buffer): Buffer {
   return chunk.toString('latin1').startsWith(':') ? Buffer.alloc(0) : chunk
 }

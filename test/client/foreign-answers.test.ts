@@ -1,4 +1,4 @@
-/** What comes from a proxy, a captive portal or another server instead of ours. */
+/** Responses of a proxy, a captive portal or another server in place of ours. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -44,7 +44,7 @@ const foreign: readonly Answer[] = [
   ['a page', () => new Response('<html>Log in to the network</html>', html)],
 ]
 
-/** An answer of another server, to which a proxy sent us. */
+/** A response of another server that a proxy routed us to. */
 async function redirected(): Promise<Response> {
   const other = createServer((request, response) => {
     if (request.url === '/elsewhere') return void response.writeHead(200, json.headers).end('{"status":"fine"}')
@@ -57,7 +57,7 @@ async function redirected(): Promise<Response> {
   return response
 }
 
-/** Answers with these first, then with the server's own. */
+/** Sends these responses first, then the server's own. */
 function first(count: number, make: Answer[1], concerned: (url: string) => boolean = () => true): typeof fetch {
   let left = count
   return (input, init) => (concerned(input as string) && left-- > 0 ? Promise.resolve(make()) : fetch(input, init))

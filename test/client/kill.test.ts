@@ -24,7 +24,7 @@ test(`[LOG-1, LOG-2, RUN-2] client: the server is killed ${DEATHS} times during 
 
   let deaths = 0
   const replaceServer = async (): Promise<void> => {
-    // Every fifth is asked to end, and says goodbye: the stream is closed with a notice. The first one leaves its compiled modules behind.
+    // Every fifth server gets SIGTERM and closes its streams with a notice. The first one leaves its compile cache behind.
     if (++deaths % 5 === 1) await server.terminate()
     else await server.kill()
     server = await startServer(options)

@@ -1,4 +1,4 @@
-/** A cursor that stands in a log which is not there any more: a restored backup, or a failover that lost events. */
+/** A cursor into a log that no longer exists, after a restored backup or a failover that lost events. */
 import { copyFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { createClient, LogChangedError, type LoggedEvent } from '../../src/client/index.ts'
@@ -48,7 +48,7 @@ describe('a cursor with the checksum of its event', () => {
 })
 
 describe('client: after the store was restored from a backup', () => {
-  /** A client that has read into a run, and a server on a backup from before most of it, where the run went on differently. */
+  /** A client that has read part of a run, and a server on an older backup, where the run continued differently. */
   async function restored() {
     const path = temporaryDatabase()
     const server = await serveInProcess({ path })

@@ -1,4 +1,4 @@
-/** A module for `holdfast serve`: a run that counts until it has been started so many times. */
+/** A module for `holdfast serve`: a run that counts until its attempt has the given number. */
 import { agent } from '../../src/agents/agent.ts'
 
 export const longRun = agent<number>({

@@ -8,7 +8,7 @@ import { type Fault, startFaultProxy } from './fault-proxy.ts'
 
 const isStream = ({ url }: IncomingMessage): boolean => url!.includes('format=sse')
 
-/** These faults one after the other, for requests of this kind; none for the rest. */
+/** Applies these faults in sequence to requests of this kind, and none to the rest. */
 function inOrder(faults: readonly Fault[], concerned: (request: IncomingMessage) => boolean = () => true) {
   const left = [...faults]
   return (request: IncomingMessage): Fault => (concerned(request) ? (left.shift() ?? {}) : {})

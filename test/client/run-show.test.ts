@@ -1,4 +1,4 @@
-/** What `useRun` shows, without a page around it. */
+/** The state of `useRun`, without a page. */
 import { expect, test } from 'vitest'
 import { agent } from '../../src/agents/agent.ts'
 import { type ClientError, createClient } from '../../src/client/index.ts'
@@ -16,7 +16,7 @@ function showing(client: ReturnType<typeof createClient>, id: string): RunStore 
   return show
 }
 
-/** Timers fire in the order in which they are due, so one that was to show collected events has fired, however busy the machine. */
+/** Timers fire in order of their due times, so one that shows collected events has fired before, even on a busy machine. */
 function afterCollecting(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, 2 * TOGETHER_MS))
 }

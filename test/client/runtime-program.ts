@@ -1,4 +1,4 @@
-/** Follows one run, in two parts, and prints what it saw; its argument is the server's address. */
+/** Follows one run in two parts and prints the result. Its argument is the server's address. */
 import process from 'node:process'
 import { createClient, type LoggedEvent, RunError } from '../../src/client/index.ts'
 

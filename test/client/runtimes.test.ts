@@ -1,4 +1,4 @@
-/** The client in every runtime that it is for; browsers are in test/browser. */
+/** The client in every supported runtime; browsers are in test/browser. */
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'

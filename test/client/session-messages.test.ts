@@ -1,4 +1,4 @@
-/** A session as a conversation: read once by the client, and shown live by what is behind `useSession`. */
+/** Messages of a session: read once by the client, and live in the state behind `useSession`. */
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { labComponents } from '../../src/agents/lab/kinds.ts'

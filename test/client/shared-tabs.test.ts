@@ -1,4 +1,4 @@
-/** What tabs of one browser share, in Node: its locks and channels are those of a browser. The rest is in test/browser. */
+/** State shared by tabs of one browser, tested in Node, which has the same locks and channels. The rest is in test/browser. */
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { type Client, type ClientError, type ClientOptions, createClient } from '../../src/client/index.ts'
 import { serveNative } from '../protocols/native/serve.ts'
@@ -149,7 +149,7 @@ test('shared tabs: all readers of a tab restart when the log has changed', async
   expect(changes.toSorted((a, b) => a - b)).toEqual([0, 1])
 })
 
-/** Breaks the first stream off after `run.paused`, and says of its cursor that it stands in another log. */
+/** Cuts the first stream after `run.paused`, and rejects its cursor as one of another log. */
 function changingFetch(): typeof fetch {
   let streams = 0
   return async (input, init) => {
@@ -182,7 +182,7 @@ test('shared tabs: a reader that waits for its retry takes events from the leadi
   })()
   await until('a tab leads', () => reported === 1)
   let pages = 0
-  // Its first page comes, and afterwards it is asked to come back in five minutes.
+  // The first page succeeds; later requests get a retry delay of five minutes.
   const once: typeof fetch = (input, init) =>
     pages++ === 0
       ? fetch(input, init)
@@ -227,7 +227,7 @@ test('shared tabs: a tab does not take the lead from itself', async () => {
   await Promise.all([following, ...loops])
 })
 
-/** Locks travel faster than broadcasts: so many ticks of the event loop. */
+/** Locks are faster than broadcasts, by this many ticks of the event loop. */
 const BROADCAST_TURNS = 20
 
 function delayBroadcasts(): void {

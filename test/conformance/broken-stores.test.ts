@@ -1,4 +1,4 @@
-/** The suite fails for every store that breaks a rule, and passes for honest ones whatever their pace. */
+/** The suite fails for every store that breaks a rule, and passes for correct stores at any speed. */
 import { describe, expect, test } from 'vitest'
 import { createMemoryStore } from '../../src/stores/memory.ts'
 import { type BrokenStore, brokenStores } from '../../src/testing/broken-stores.ts'

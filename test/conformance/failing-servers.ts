@@ -24,7 +24,7 @@ export async function startRun(store: Store, options: NewRunOptions = {}): Promi
   return runWriter
 }
 
-/** Runs of which each event is flushed before the next. */
+/** Runs that flush each event before the next. */
 export async function writeUnderLoad(
   store: Store,
   count: number,
@@ -46,7 +46,7 @@ export async function writeUnderLoad(
   return { runWriters, durable: () => durable, done }
 }
 
-/** An event, and a flush that nobody waits for, at each tick of the event loop; until all are durable. */
+/** Appends an event at each tick of the event loop and flushes without waiting; resolves when all are durable. */
 export async function flushEveryTick(runWriter: RunWriter, count: number): Promise<void> {
   let rounds = 0
   const flushes: Promise<void>[] = []
@@ -62,7 +62,7 @@ export async function flushEveryTick(runWriter: RunWriter, count: number): Promi
   await Promise.all(flushes)
 }
 
-/** An append whose answer is lost while another worker claims the run counts as written; the next one is refused. Returns the run's id. */
+/** An append whose response is lost while another worker claims the run counts as written; the next one is refused. Returns the run's id. */
 export async function expectFoundWritten(proxy: TcpProxy, cutOff: Store, other: Store): Promise<string> {
   const runWriter = await startRun(cutOff)
   proxy.loseAnswers()
@@ -81,7 +81,7 @@ export async function expectFoundWritten(proxy: TcpProxy, cutOff: Store, other: 
   return runWriter.id
 }
 
-/** A claim whose answer is lost belongs to the worker that asked for it. */
+/** A claim whose response is lost belongs to the worker that requested it. */
 export async function expectClaimedOnce(proxy: TcpProxy, store: Store, other: Store): Promise<void> {
   const { stored } = await store.create(newRun(newRunId(), new Date().toISOString()))
   proxy.loseAnswers()
@@ -93,7 +93,7 @@ export async function expectClaimedOnce(proxy: TcpProxy, store: Store, other: St
   expect(await other.claim(stored.run.id, 'worker-2', 600_000)).toBeUndefined()
 }
 
-/** A worker whose way is blocked writes, loses its run to another, and is refused when its way is open again. */
+/** A worker writes while partitioned, loses its run to another, and is refused after the partition heals. */
 export async function expectRefused(proxy: TcpProxy, cutOff: Store, other: Store): Promise<void> {
   const zombie = await startRun(cutOff, { claim: { worker: 'worker-1', ttlMs: 300 } })
   proxy.block()

@@ -1,4 +1,4 @@
-/** Leases are compared with the time of the servers: the clocks of nodes may say anything. */
+/** Leases are compared with the time of the NATS servers, so wrong clocks of nodes have no effect. */
 import { expect, onTestFinished, test, vi } from 'vitest'
 import type { Store } from '../../src/core/ports/store.ts'
 import { openNatsStore } from '../../src/stores/nats/index.ts'
@@ -10,7 +10,7 @@ const HOUR_MS = 3_600_000
 const servers = { oldest: await startNats({ release: 'oldest' }), newest: await startNats() }
 let names = 0
 
-/** What a node does whose clock is wrong by so much. */
+/** Runs `act` with a clock that is wrong by `wrongByMs`. */
 async function withClock<Result>(wrongByMs: number, act: () => Promise<Result>): Promise<Result> {
   vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + wrongByMs })
   try {

@@ -1,6 +1,6 @@
 /**
- * A message that the servers deliver twice, as after the routes between them were cut: the answer to the second copy, a refusal, may
- * come first. Whoever is refused looks for its own message before it believes that somebody else was faster.
+ * A message that the servers deliver twice, as after a partition between them: the response to the second copy, a refusal, may come
+ * first. A refused writer looks for its own message before it concludes that another writer was faster.
  */
 import { expect, onTestFinished, test } from 'vitest'
 import { openNatsStore } from '../../src/stores/nats/index.ts'

@@ -1,4 +1,4 @@
-/** What becomes of runs when a server, or the way to it, fails: outcomes are found out, never guessed. */
+/** Store faults on NATS: after a lost response, the outcome is looked up, not assumed. */
 import { connect, headers, type Msg } from '@nats-io/transport-node'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { Store } from '../../src/core/ports/store.ts'
@@ -34,7 +34,7 @@ async function open(options: Partial<OpenNatsOptions> & { name: string }): Promi
 
 const through = (proxy: TcpProxy): { servers: string[] } => ({ servers: [`127.0.0.1:${proxy.port}`] })
 
-/** Asks the server over a connection of its own: it may have been restarted since the last time. */
+/** Queries the server over a new connection, because it may have been restarted. */
 async function ask(subject: string, data: string, head?: object): Promise<Msg> {
   const connection = await connect({ servers: server.address })
   const header = headers()
@@ -142,7 +142,7 @@ describe('NATS: a command whose response is lost', () => {
   })
 })
 
-/** What a node wrote before it died, as it would have written it. */
+/** Writes a message like a node that then died. */
 async function leaveBehind(subject: string, head: object, data = ''): Promise<void> {
   await ask(subject, data, head)
 }

@@ -1,4 +1,4 @@
-/** A node that begins to follow a stream comes to know that it has seen all of it, whatever the server counts. */
+/** A node that starts to follow a stream detects when it has read all of it, even if the server's counts are wrong. */
 import * as nats from '@nats-io/transport-node'
 import { expect, onTestFinished, test } from 'vitest'
 import { Follower } from '../../src/stores/nats/following/follower.ts'
@@ -46,7 +46,7 @@ async function openStream(name: string): Promise<JetStream> {
   return jetstream
 }
 
-/** What a follower of a stream is given, by sequence. */
+/** Messages that a follower of a stream received, by sequence. */
 function follow(jetstream: JetStream, stream: string): { readonly follower: Follower; readonly seen: number[] } {
   const seen: number[] = []
   const address = { stream, subject: `${stream}.>` }

@@ -1,4 +1,4 @@
-/** What servers return is checked: a replica that has diverged costs a look at the leader, and a leader that has, one run. */
+/** Messages of the servers are verified: a diverged replica costs a read from the leader, a diverged leader one run. */
 import { connect, headers } from '@nats-io/transport-node'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { agent } from '../../src/agents/agent.ts'
@@ -25,7 +25,7 @@ async function open(name: string, address = server.address): Promise<Store> {
   return store
 }
 
-/** Two runs whose messages alternate in one stream, written by another node: here they are read from the servers. */
+/** Two runs with alternating messages in one stream, written by another node, so that this node reads them from the servers. */
 async function writtenElsewhere(name: string): Promise<[RunWriter, RunWriter]> {
   const writer = await open(name)
   const runWriters: [RunWriter, RunWriter] = [await startRun(writer), await startRun(writer)]

@@ -1,4 +1,4 @@
-/** A server that is cut off from its cluster still talks to its clients; a node must not stay with it. */
+/** A node leaves a server that is partitioned from its cluster but still serves clients. */
 import { expect, onTestFinished, test } from 'vitest'
 import { openNatsStore } from '../../src/stores/nats/index.ts'
 import { createNatsCluster } from '../support/nats.ts'

@@ -1,4 +1,4 @@
-/** Several nodes on one server: what they hear of each other, and how the streams come to be and are looked at. */
+/** Several nodes on one server: hints between them, and creation and checks of the streams. */
 import { connect, headers } from '@nats-io/transport-node'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { createClient } from '../../src/client/index.ts'

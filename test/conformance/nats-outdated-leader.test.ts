@@ -1,6 +1,6 @@
 /**
- * A server that is cut off from its cluster takes itself for the leader for some seconds. It answers reads from its own data, and commits
- * nothing. What it does not have may exist.
+ * A server that is partitioned from its cluster acts as the leader for some seconds. It serves reads from its own data, and commits
+ * nothing. Messages that it lacks may exist.
  */
 import { expect, onTestFinished, test } from 'vitest'
 import { silentLogger } from '../../src/core/ports/logger.ts'
@@ -23,7 +23,7 @@ function findingNothing(data: RequestData): string {
   return JSON.stringify({ last_by_subj: `${query.last_by_subj}.none` })
 }
 
-/** Two nodes, and a run and a document that only the other one has heard of. */
+/** Two nodes, and a run and a document that only the other node has read. */
 async function openBoth(name: string, tamper: Tamper): Promise<{ store: Store; id: string; other: Store }> {
   const other = await openNatsStore({ servers: [server.address], name, partitions: 1 })
   onTestFinished(() => other.close())
@@ -77,7 +77,7 @@ test('[RUN-1] NATS: a server that is cut off makes reads and commands unavailabl
 })
 
 test('[RUN-1] NATS: a node that moves to a server that is behind, while it makes sure that a run is missing, asks again', async () => {
-  /** What happens to the reads, in this order; later ones are answered. */
+  /** Faults of the reads, in this order; later ones succeed. */
   const reads = ['behind', 'reconnect', 'behind']
   let isWatched = false
   const { store, id } = await openBoth('moving', (subject, data, connection) => {

@@ -1,4 +1,4 @@
-/** Usage on NATS is counted after every stream that can hold a part of it was read to its end. */
+/** Usage on NATS is counted after every relevant stream has been read to its end. */
 import * as nats from '@nats-io/transport-node'
 import { expect, onTestFinished, test } from 'vitest'
 import { silentLogger } from '../../src/core/ports/logger.ts'
@@ -11,7 +11,7 @@ import { startNats } from '../support/nats.ts'
 
 const server = await startNats()
 
-/** What a node is not given of some streams until they are let go. */
+/** Messages of some streams that a node does not get until they are released. */
 class Withheld {
   readonly #streams = new Set<string>()
   #deliveries: (() => void)[] = []
@@ -25,7 +25,7 @@ class Withheld {
     for (const deliver of this.#deliveries.splice(0)) deliver()
   }
 
-  /** A jetstream whose followers get what is not held. */
+  /** A JetStream client that delays messages of held streams. */
   jetstream(jetstream: JetStream): JetStream {
     const connection = overriding(jetstream.connection, {
       subscribe: (inbox: string, { callback, ...options }: nats.SubscriptionOptions) =>
@@ -86,7 +86,7 @@ test('[SEC-2] NATS: usage waits for every stream of runs and of documents', asyn
       await here.documents.put({ owner: 'owner-1', collection: 'notes', id: `${round}-${at}`, body: at })
     }
     const counted = there.usage.of('owner-1')
-    // Answers about all streams arrive twice after those that the count asked for.
+    // Responses about all streams arrive twice after those that the count requested.
     for (let requested = 0; requested < 2; requested++) await Promise.race([counted, there.size()])
     withheld.letGo()
     const stored = (round + 1) * EACH

@@ -1,4 +1,4 @@
-/** Servers on which the store could lose or mix up events are refused, wherever in the cluster they are. */
+/** NATS versions on which the store could lose or mix up events are rejected, on any server of the cluster. */
 import { expect, onTestFinished, test } from 'vitest'
 import type { Logger } from '../../src/core/ports/logger.ts'
 import { openNatsStore, type OpenNatsOptions } from '../../src/stores/nats/index.ts'

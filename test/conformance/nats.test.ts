@@ -1,4 +1,4 @@
-/** The cluster store keeps every promise of the store seam, on the oldest and on the newest server that it supports. */
+/** The NATS store passes the conformance suite, on the oldest and on the newest supported server. */
 import type { Clock } from '../../src/core/ports/clock.ts'
 import type { Store } from '../../src/core/ports/store.ts'
 import { openNatsStore } from '../../src/stores/nats/index.ts'

@@ -1,4 +1,4 @@
-/** Backends that the server ends the moment they are ready: an error that comes before anybody asked anything ends no process. */
+/** Backends that the server ends as soon as they are ready: an error on an idle connection does not end the process. */
 import { expect, onTestFinished, test } from 'vitest'
 import { openPostgresStore } from '../../src/stores/postgres/index.ts'
 import { readRecords } from '../../src/testing/conformance/reading.ts'
@@ -10,7 +10,7 @@ const server = await startPostgres()
 
 const READY = Buffer.from([0x5a, 0, 0, 0, 5, 0x49])
 
-/** What a server says to a connection that `pg_terminate_backend` ends. */
+/** The server's message to a connection that `pg_terminate_backend` ends. */
 function terminated(): Buffer {
   const fields = ['SFATAL', 'VFATAL', 'C57P01', 'Mterminating connection due to administrator command', '']
   const body = Buffer.from(fields.map((field) => `${field}\0`).join(''))
@@ -19,7 +19,7 @@ function terminated(): Buffer {
   return Buffer.concat([head, body])
 }
 
-/** Stands before the server. The next connections, so many, are ended in the same packet that says that they are ready. */
+/** A proxy that ends the next `connections` connections in the same packet that reports them ready. */
 async function startEndingProxy(): Promise<{
   readonly url: string
   endNext(connections: number): void

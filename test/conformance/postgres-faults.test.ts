@@ -1,4 +1,4 @@
-/** What becomes of runs when the database, or the way to it, fails: outcomes are found out, never guessed. */
+/** Store faults on PostgreSQL: after a lost response, the outcome is looked up, not assumed. */
 import pg from 'pg'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { Store } from '../../src/core/ports/store.ts'

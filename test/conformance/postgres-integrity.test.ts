@@ -1,4 +1,4 @@
-/** What the database returns is checked: rows that hold another run's records cost one run an error. */
+/** Rows of the database are verified: records of another run cause an error in one run only. */
 import { expect, onTestFinished, test } from 'vitest'
 import { openPostgresStore } from '../../src/stores/postgres/index.ts'
 import { readRecords } from '../../src/testing/conformance/reading.ts'

@@ -1,4 +1,4 @@
-/** A table that somebody locks for long: the server's own bounds end what waits, and no backend is left behind. */
+/** A table that is locked for long: server-side timeouts end waiting statements, and no backend is left behind. */
 import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { cancelBackend } from '../../src/stores/postgres/cancel-request.ts'
@@ -16,7 +16,7 @@ const MORE_CONNECTIONS = 4
 const ANSWER_MS = 500
 const LOCKED_MS = 8 * ANSWER_MS
 
-/** Backends that work or wait for a node, or for a proxy in front of it. */
+/** Backends that work or wait for a node or for a proxy in front of it. */
 async function backends(of: PostgresServer): Promise<number> {
   const rows = await of.query(
     `SELECT FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()
@@ -25,7 +25,7 @@ async function backends(of: PostgresServer): Promise<number> {
   return rows.length
 }
 
-/** The most backends that there are while the tables are locked and a node keeps asking. */
+/** Peak number of backends while the tables are locked and a node keeps sending queries. */
 async function backendsWhileLocked(
   options: Partial<OpenPostgresOptions> & { readonly schema: string },
 ): Promise<number> {

@@ -1,4 +1,4 @@
-/** Several nodes on one database: what they hear of each other, and that they can be opened at once and through a pooler. */
+/** Several nodes on one database: hints between them, concurrent setup, and access through a pooler. */
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { createClient } from '../../src/client/index.ts'
 import { systemClock } from '../../src/core/ports/clock.ts'

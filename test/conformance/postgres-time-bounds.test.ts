@@ -1,4 +1,4 @@
-/** PostgreSQL itself ends statements of a node that run or wait for too long, also when the node cannot ask for it any more. */
+/** PostgreSQL itself ends statements of a node that run or wait for too long, even if the node is gone. */
 import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { Database, Reachability } from '../../src/stores/postgres/database.ts'

@@ -1,4 +1,4 @@
-/** The shared store keeps every promise of the store seam, on a real server. */
+/** The PostgreSQL store passes the conformance suite, on a real server. */
 import type { Clock } from '../../src/core/ports/clock.ts'
 import type { Store } from '../../src/core/ports/store.ts'
 import { openPostgresStore } from '../../src/stores/postgres/index.ts'

@@ -9,11 +9,11 @@ import { openNode, subject, textOf } from '../support/node.ts'
 import { until } from '../support/until.ts'
 
 export interface SharedPlaces {
-  /** The name of a place where there is nothing yet. */
+  /** The name of a new, empty place. */
   readonly newPlace: () => string
   /** Another node's store there; closed when the test is over. */
   readonly open: (place: string) => Promise<Store>
-  /** Resolves when so many nodes there hear of each other. */
+  /** Resolves when `nodes` nodes receive each other's hints. */
   readonly settled: (place: string, nodes: number) => Promise<void>
 }
 

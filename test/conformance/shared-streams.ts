@@ -12,7 +12,7 @@ import { receiveWebhooks } from '../protocols/durable-streams/subscriptions/rece
 import { allOf, subscriber } from '../protocols/durable-streams/subscriptions/serve.ts'
 
 interface SharedPlaces {
-  /** The name of a place where there is nothing yet. */
+  /** The name of a new, empty place. */
   readonly newPlace: () => string
   /** Another node's store there; the node closes it. */
   readonly open: (place: string) => Promise<Store>

@@ -1,4 +1,4 @@
-/** The suite asks for nothing that a store with a disk cannot give: it passes for one that is slow and forgets on a kill. */
+/** The suite passes for a slow store that loses unsynced data when it is killed. */
 import type { Store } from '../../src/core/ports/store.ts'
 import { createMemoryStore } from '../../src/stores/memory.ts'
 import { BufferedWriter, commitTo, overriding } from '../../src/testing/broken-stores.ts'
@@ -18,7 +18,7 @@ storeConformance(
   }),
 )
 
-/** Every answer takes two turns of the loop, and what is on its way when the process dies is lost. */
+/** Every response takes two ticks of the event loop, and responses in flight are lost when the process dies. */
 function slowHandle(store: Store): Store {
   const turn = async (): Promise<void> => {
     await new Promise((resolve) => setImmediate(resolve))

@@ -1,4 +1,4 @@
-/** The embedded store keeps every promise of the store seam. */
+/** The SQLite store passes the conformance suite. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

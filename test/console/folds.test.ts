@@ -1,4 +1,4 @@
-/** What the console makes of a log: the conversation, and what took how long. */
+/** The console's folds of a log: the conversation, and durations. */
 import { describe, expect, test } from 'vitest'
 import type { Block } from '../../console/run/blocks.ts'
 import { ConversationBlocks } from '../../console/run/conversation-blocks.ts'
@@ -34,7 +34,7 @@ function saidIn(log: readonly LoggedEvent[]): { text: string; discarded: boolean
     .flatMap((block) => (block.kind === 'text' ? [{ text: block.text, discarded: block.discarded }] : []))
 }
 
-/** A meeting point: each call waits until so many have come, again and again. */
+/** A reusable barrier: each call waits until `size` calls have arrived. */
 function meetingOf(size: number): () => Promise<void> {
   let present = 0
   let { promise, resolve } = Promise.withResolvers<void>()

@@ -1,4 +1,4 @@
-/** The forms that the console makes of JSON schemas. */
+/** Forms that the console generates from JSON schemas. */
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { formOf, readForm, type SchemaForm } from '../../console/form/schema-form.ts'

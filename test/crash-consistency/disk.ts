@@ -1,7 +1,7 @@
 /**
- * A disk that loses power. What was written and not synced before may be there, in any order and in part, or not. The same holds for
- * names: a file that was created, renamed or removed has its new name for certain once its folder was synced; a file that was synced
- * after it was created is there under the name that it was created with.
+ * A disk that loses power. Writes without a sync may survive in any order, in part, or not at all. The same holds for names: a file that
+ * was created, renamed or removed has its new name for certain once its folder was synced; a file that was synced after its creation
+ * exists under the name that it was created with.
  */
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
@@ -20,9 +20,9 @@ type NameChange = (names: Map<string, Inode>) => void
 
 /** Which of the changes that were not synced are on the disk. */
 export interface Survival {
-  /** Asked for every sector of every write, and for every truncation. */
+  /** Called for every sector of every write, and for every truncation. */
   readonly change: () => boolean
-  /** Name changes survive in order: so many of them. */
+  /** How many of the pending name changes survive. They survive in order. */
   readonly names: (pending: number) => number
 }
 
@@ -92,7 +92,7 @@ export class Disk {
     for (const { change } of this.#pendingNames.splice(0, count)) change(this.#durableNames)
   }
 
-  /** Writes what is left after a loss of power into a folder. */
+  /** Writes the content after a loss of power into a folder. */
   leave(folder: string, survival: Survival): void {
     rmSync(folder, { recursive: true, force: true })
     mkdirSync(folder, { recursive: true })
@@ -116,7 +116,7 @@ function survivors(change: Change, survival: Survival): Change[] {
   return sectors
 }
 
-/** Changes the content in place where it is large enough. */
+/** Changes the content in place if it is large enough. */
 function applied(content: Buffer, change: Change): Buffer {
   if (change.kind === 'truncate') return resized(content, change.size)
   const end = change.offset + change.data.length

@@ -18,7 +18,7 @@ export type Records = Readonly<Record<string, readonly string[]>>
 
 interface Acknowledged {
   next: number
-  /** Events before this one may be gone. */
+  /** Events before this one may be missing. */
   trimmedTo: number
   removal?: 'begun' | 'done'
 }
@@ -74,7 +74,7 @@ async function problemsOfRun(
   return found.length === wanted.length ? [] : [`run ${id} has ${found.length - wanted.length} events too many`]
 }
 
-/** The store takes a new run, and its log is that run's alone. */
+/** The store accepts a new run, and its log has no other records. */
 async function problemsOfNewRun(store: Store): Promise<readonly string[]> {
   const draft = newRun('run_new', new Date().toISOString(), { claim: { worker: 'worker-2', ttlMs: 60_000 } })
   const { stored } = await store.create(draft)

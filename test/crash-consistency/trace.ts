@@ -20,7 +20,7 @@ const CALLS = [
   'openat,write,writev,pwrite64,pwritev,fsync,fdatasync,ftruncate,fallocate,unlink,unlinkat,rename,renameat,renameat2',
 ]
 
-/** Runs a command to its end, and writes what it did to the file. */
+/** Runs a command to its end, and writes its trace to the file. */
 export async function traceCommand(command: readonly string[], output: string): Promise<void> {
   // Strings in hex, and descriptors with the path of their file.
   const options = ['-f', '-y', '-xx', '-s', '16777216', '-e', `trace=${CALLS.join(',')}`, '-o', output]

@@ -56,7 +56,7 @@ async function trim(store: Store, run: string, first: number): Promise<void> {
   await store.trim(run, first)
 }
 
-/** Each life opens the file anew. The texts of the second are so long that SQLite checkpoints, and begins its journal again. */
+/** Each life opens the file anew. Long texts of the second make SQLite checkpoint and restart its journal. */
 for (const [life, characters] of [
   [1, 500],
   [2, 12_000],

@@ -1,4 +1,4 @@
-/** The files that deploy Holdfast parse, and the server takes what they say. */
+/** The deployment files parse, and the server accepts their options. */
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -23,7 +23,7 @@ function parseYaml(file: string): unknown {
 
 type Environment = Readonly<Record<string, string>>
 
-/** What a server would make of it; throws what it would say instead of starting. */
+/** The options as a server parses them; throws the error with which it would not start. */
 function configOf([command, ...argv]: readonly string[], env: Environment) {
   expect(Object.keys(catalogue)).toContain(command)
   for (const name of Object.keys(env)) expect(Object.values(configOptions).map((option) => option.env)).toContain(name)

@@ -1,4 +1,4 @@
-/** Every example runs, and prints what it says it prints. README's program is one of them. */
+/** Every example runs and prints the documented output. README's program is one of them. */
 import { execFile } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { promisify } from 'node:util'
@@ -17,7 +17,7 @@ const folders = readdirSync('examples', { withFileTypes: true }).flatMap((entry)
 /** Standard output of an example, in lines. Those that restart a server at the same address take a port. */
 async function outputOf(name: string): Promise<string[]> {
   const argv = ['--conditions=holdfast-source', `examples/${name}/main.ts`, String(await freePort())]
-  // What an AgentOS of the environment says is not what the example says.
+  // An AgentOS of the environment would change the output.
   const env = { ...process.env, AGENTOS_URL: undefined, AGENTOS_AGENT: undefined, NO_COLOR: '1' }
   const { stdout } = await run(process.execPath, argv, { timeout: RUN_MS, env })
   return stdout.replace(/\n$/, '').split('\n')
@@ -95,7 +95,7 @@ describe('examples', { timeout: RUN_MS + 30_000 }, () => {
     const lines = await outputOf(name)
     const kill = lines.indexOf('killed')
     const events = lines.filter((line) => /^\d+ [a-z]+\./.test(line))
-    // The log may go on after the event at which the server is killed: on a busy machine its reader is behind.
+    // The log may continue after the event at which the server is killed: on a busy machine its reader is behind.
     const starts = lines.flatMap((line, at) => (line.endsWith(' run.started ') ? [at] : []))
     expect(starts.map((at) => at > kill)).toEqual([false, true])
     expect(lines.at(-1)).toBe(`${events.length} events, each once`)

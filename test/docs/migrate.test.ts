@@ -1,4 +1,4 @@
-/** The pages "migrate from": what a reader has before the change runs, and what they have after it does the same. */
+/** The pages "migrate from": the programs before and after the change run, with the same result. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -13,7 +13,7 @@ const MODEL = `import { scriptedModel } from 'holdfast/ai'
 export const model = scriptedModel({ script: () => 'Kelp is an alga.' })
 `
 
-/** Serves what `route.ts` exports, asks once by `client.ts`, and prints the answer. */
+/** Serves the exports of `route.ts`, sends one request with `client.ts`, and prints the response. */
 const HARNESS = `import { createServer } from 'node:http'
 import { serve } from '@hono/node-server'
 import * as route from './route.ts'

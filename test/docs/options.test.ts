@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 
 const docs = join(import.meta.dirname, '../../docs')
-// docs/cli.md is generated, and says above its tables what an option without a default means.
+// docs/cli.md is generated, and explains above its tables what an option without a default means.
 const pages = readdirSync(docs, { recursive: true, encoding: 'utf8' }).filter(
   (page) => page.endsWith('.md') && page !== 'cli.md',
 )
@@ -14,7 +14,7 @@ interface Row {
   readonly text: string
 }
 
-/** Rows of tables whose first heading is some kind of option and that have no column of defaults. */
+/** Rows of option tables that have no column of defaults. */
 function optionRows(page: string): Row[] {
   const rows: Row[] = []
   let within = false

@@ -1,4 +1,4 @@
-/** The shell blocks of docs/stores.md, typed into terminals, on real servers in place of those that the page names. */
+/** The shell blocks of docs/stores.md, typed into terminals, with local servers in place of those that the page names. */
 import { describe, expect, test } from 'vitest'
 import { blocksOf } from '../support/doc-programs.ts'
 import { startNatsCluster } from '../support/nats.ts'

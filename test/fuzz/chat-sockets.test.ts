@@ -1,4 +1,4 @@
-/** The WebSockets of chats and responses under fuzzed requests: none leaves the connection without answers, and the server survives. */
+/** The WebSockets of chats and responses under fuzzed requests: every request gets a response, and the server survives. */
 import fc from 'fast-check'
 import { afterAll, test } from 'vitest'
 import { WebSocket } from 'ws'
@@ -68,7 +68,7 @@ test(
     }),
 )
 
-/** After each message, a request that is always refused shows that the connection still answers. */
+/** After each message, a request that is always refused shows that the connection still responds. */
 async function converse(url: string, messages: readonly string[], path = '/ai/lab/chat'): Promise<string | undefined> {
   const headers = { authorization: `Bearer ${KEY}` }
   const socket = new WebSocket(`${url.replace('http', 'ws')}${path}`, { headers })

@@ -5,7 +5,7 @@
 import fc from 'fast-check'
 import { testSeed } from '../support/random.ts'
 
-/** The seed in `npm test`: it once found a body whose characters became fields. */
+/** The seed in `npm test`. It once found a body whose characters became fields. */
 const SUITE_SEED = 3_890_359_944
 
 /** How long a target is fuzzed, in seconds. */
@@ -21,7 +21,7 @@ export function fuzzTimeoutMs(seconds: number): number {
 
 const SHRINK_MS_MAX = 120_000
 
-/** Tries cases within the time that is given, or until one fails. What needs time to start is started before. */
+/** Tries cases until the time is up or one fails. Slow dependencies are started before. */
 export async function assertHolds<Case>(
   what: string,
   cases: fc.Arbitrary<Case>,

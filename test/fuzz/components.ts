@@ -1,4 +1,4 @@
-/** Components for a fuzzed server: whatever they are given, they emit a little of everything, never fail and never take long. */
+/** Components of a fuzzed server: for any input they emit events of every kind, and end soon without a failure. */
 import type { Component, ComponentKind, RunContext } from '../../src/core/ports/component.ts'
 
 const TEXT_CHARS_MAX = 2000
@@ -12,7 +12,7 @@ function echo(id: string, kind: ComponentKind): Component {
   return { id, kind, name: 'Echo', description: 'Says what it is given.', recovery: 'resume', run: say }
 }
 
-/** Asks a question where the input has the word `ask` in it. */
+/** Asks a question if its input contains the word `ask`. */
 async function* say(input: unknown, context: RunContext) {
   const given = (typeof input === 'string' ? input : JSON.stringify(input)).slice(0, TEXT_CHARS_MAX)
   yield { type: 'reasoning.delta', data: { text: 'Let me see. ' } } as const

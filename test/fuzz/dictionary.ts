@@ -1,4 +1,4 @@
-/** Words that the protocols know: the literals of their sources, so that a new field or action is tried without anybody's doing. */
+/** Words of the protocols: the literals of their sources, so that new fields and actions are included automatically. */
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 

@@ -3,7 +3,7 @@ import { request } from 'node:http'
 import { withTimeout } from './timeout.ts'
 import type { SentRequest } from './request.ts'
 
-/** Nothing that is asked for takes as long, even on a busy machine. */
+/** No request takes as long, even on a busy machine. */
 const ANSWER_MS_MAX = 30_000
 
 export interface Exchanged {
@@ -13,7 +13,7 @@ export interface Exchanged {
   readonly isStream: boolean
 }
 
-/** Throws a `Hang` when no answer comes. A connection that the server closes without one has status 0. */
+/** Throws a `Hang` if there is no response. A connection that the server closes without one has status 0. */
 export function exchange(url: string, sent: SentRequest): Promise<Exchanged> {
   const { promise, resolve } = Promise.withResolvers<Exchanged>()
   const { host: _host, ...headers } = sent.headers

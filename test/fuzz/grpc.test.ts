@@ -1,4 +1,4 @@
-/** Every gRPC method of A2A 1.0 and 0.3 under messages that are almost right and bytes that are none: each call gets a status. */
+/** Every gRPC method of A2A 1.0 and 0.3 with nearly valid messages and random bytes: each call gets a status. */
 import { type ClientHttp2Session, connect } from 'node:http2'
 import fc from 'fast-check'
 import { afterAll, test } from 'vitest'
@@ -62,7 +62,7 @@ const call = fc.record({
 
 type Call = typeof call extends fc.Arbitrary<infer Value> ? Value : never
 
-/** UNKNOWN, INTERNAL and DATA_LOSS: the server did not know what to say. */
+/** UNKNOWN, INTERNAL and DATA_LOSS: errors that the server did not expect. */
 const FAULTS = ['2', '13', '15']
 
 test(
@@ -86,7 +86,7 @@ test(
   },
 )
 
-/** The library itself says INTERNAL to a message that claims to be compressed and is not. */
+/** The library itself responds INTERNAL to a message that is falsely marked as compressed. */
 function isFramingError({ flag, off }: Call, text: string): boolean {
   return (flag !== 0 || off !== 0) && !text.includes('internal error')
 }
@@ -137,7 +137,7 @@ interface Ended {
   readonly text: string
 }
 
-/** The status of a call, or `open` for a stream that has begun; `reset` where the connection or the stream was ended. */
+/** The status of a call, `open` for a stream that has started, or `reset` if the connection or the stream was ended. */
 function statusOf(
   ready: Ready,
   { method: { version, name }, off, flag, authorized }: Call,

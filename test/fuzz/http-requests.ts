@@ -207,7 +207,7 @@ const headers: fc.Arbitrary<Record<string, string>> = fc.dictionary(
   { maxKeys: 3 },
 )
 
-/** Paths that only say that AgentOS has something there which this server has not. */
+/** Paths that only report an AgentOS feature as unsupported. */
 const NOT_HERE = /\{part0\}/
 
 /** A request for any of these routes. */
@@ -215,7 +215,7 @@ export function requestsFor(routes: readonly FuzzedRoute[]): fc.Arbitrary<Fuzzed
   return fc.oneof(...routes.map((route) => ({ weight: weightOf(route), arbitrary: requestFor(route) })))
 }
 
-/** Where there is more to get wrong, more is tried. */
+/** Routes with more input are tried more often. */
 function weightOf({ protocol, method, path }: FuzzedRoute): number {
   if (NOT_HERE.test(path)) return 1
   // Few routes, in which headers and queries choose between many ways.

@@ -1,4 +1,4 @@
-/** Every HTTP route of every protocol under requests that are almost right and requests that are not. */
+/** Every HTTP route of every protocol with nearly valid and invalid requests. */
 import fc from 'fast-check'
 import { afterAll, expect, test } from 'vitest'
 import { assertHolds, fuzzSeconds, fuzzTimeoutMs } from './check.ts'

@@ -16,7 +16,7 @@ export interface Ready {
   readonly sockets: readonly string[]
 }
 
-/** Begins a measurement; ends it and asks for the result. */
+/** Starts a measurement; ends it and requests the result. */
 export type ToProgram = 'begin' | 'end'
 
 export interface Measured {

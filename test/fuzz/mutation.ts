@@ -1,4 +1,4 @@
-/** Changes to a valid JSON value: what is still almost right gets further into a server than what is plainly wrong. */
+/** Mutations of a valid JSON value. Nearly valid input gets further into a server than random input. */
 import fc from 'fast-check'
 import { fieldName, json } from './values.ts'
 
@@ -57,7 +57,7 @@ function remove(parent: Parent, key: string | number): void {
   else delete parent[key]
 }
 
-/** An assignment to `__proto__` would change what the value is. */
+/** An assignment to `__proto__` would change the prototype of the value. */
 function define(parent: Parent, key: string | number, value: unknown): void {
   Object.defineProperty(parent, key, { value, enumerable: true, configurable: true, writable: true })
 }

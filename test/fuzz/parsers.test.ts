@@ -1,4 +1,4 @@
-/** Parsers of streams and cursors: whatever they are given they say what it is, or refuse it in the way that callers expect. */
+/** Parsers of streams and cursors: any input is parsed, or rejected with the documented error. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { ClientError, createClient } from '../../src/client/index.ts'

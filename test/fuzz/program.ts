@@ -32,7 +32,7 @@ const limits: Partial<Limits> = {
   socketAuthTimeoutMs: 60_000,
 }
 
-/** Errors that the server logged since it was last asked. */
+/** Errors that the server logged since the last call. */
 let errors: string[] = []
 const ERRORS_MAX = 20
 
@@ -99,7 +99,7 @@ async function startUpstream(): Promise<number> {
   return (other.address() as AddressInfo).port
 }
 
-/** Webhooks may be given any address: none of them is asked. */
+/** Webhooks accept any address, and none of them is contacted. */
 function confineToLoopback(port: number): void {
   const connect = Reflect.get(Socket.prototype, 'connect') as (...args: unknown[]) => Socket
   Resolver.prototype.resolve4 = refuseToResolve

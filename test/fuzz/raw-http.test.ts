@@ -1,4 +1,4 @@
-/** Bytes that are not HTTP, or almost HTTP: the connection is answered or closed, and the server survives. */
+/** Bytes that are not, or not quite, HTTP: the connection gets a response or is closed, and the server survives. */
 import { connect } from 'node:net'
 import fc from 'fast-check'
 import { afterAll, test } from 'vitest'
@@ -114,7 +114,7 @@ test(
   },
 )
 
-/** Everything that came back until the server had nothing more to say. */
+/** All bytes of the server until it stopped sending. */
 function sent(port: number, pieces: readonly string[]): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>()
   const socket = connect(port, '127.0.0.1')

@@ -1,4 +1,4 @@
-/** One request as data, small enough to print, and how it is made ready to be sent. */
+/** One request as data, small enough to print, and its conversion for sending. */
 import { bodyFor, pathFor, type Subject } from '../security/requests.ts'
 import { KEY, type FuzzedRoute } from './messages.ts'
 import { mutated, type Mutation } from './mutation.ts'

@@ -16,7 +16,7 @@ export function isFault(status: number): boolean {
 /** Traces of server internals in a response. */
 const INSIDES = /\.ts:\d+|node:internal|node_modules|SQLITE_|at async |TypeError|ReferenceError|RangeError/
 
-/** The part of an answer that shows the inside of the server, unless the client sent it. */
+/** The part of a response that leaks server internals, unless the client sent it. */
 export function insidesIn(answer: string, sent: string): string | undefined {
   const [found] = INSIDES.exec(answer) ?? []
   return found === undefined || sent.includes(found) ? undefined : found

@@ -1,4 +1,4 @@
-/** Arbitrary values that fit a JSON Schema, and now and then one that does not at some place. */
+/** Arbitrary values that fit a JSON Schema, and sometimes one that violates it in one place. */
 import fc from 'fast-check'
 import { json, number, text } from './values.ts'
 

@@ -22,7 +22,7 @@ export class FuzzedServer {
   #starting: Promise<Ready> | undefined
   #stderr = ''
 
-  /** Where it listens and what it serves; starts it where it does not run. */
+  /** Its address and components; starts it if it does not run. */
   ready(): Promise<Ready> {
     if (this.#starting !== undefined && this.#isAlive()) return this.#starting
     this.#starting = this.#start()

@@ -1,4 +1,4 @@
-/** WebSockets under fuzzed requests and frames: each is answered or the connection is closed, and the server survives. */
+/** WebSockets under fuzzed requests and frames: each gets a response or the connection is closed, and the server survives. */
 import { connect, type Socket } from 'node:net'
 import fc from 'fast-check'
 import { afterAll, expect, test } from 'vitest'
@@ -61,7 +61,7 @@ test(
   },
 )
 
-/** Sends one message after the other; a problem where one of them gets no answer and the connection stays open. */
+/** Sends messages in sequence; a problem if one gets no response and the connection stays open. */
 async function converse(url: string, messages: readonly string[], authorized: boolean): Promise<string | undefined> {
   const socket = new WebSocket(url.replace('http', 'ws'))
   const got: string[] = []

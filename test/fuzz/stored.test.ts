@@ -1,4 +1,4 @@
-/** Nodes on a damaged database: they answer or refuse it within a bounded time, do not die of it, and give no run the events of another. */
+/** Nodes on a damaged database respond or reject it in bounded time, do not crash, and mix up no runs. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -35,7 +35,7 @@ test.each([
   },
 )
 
-/** Starts a node on a copy with this damage and checks what it gives out. */
+/** Starts a node on a copy with this damage and checks its responses. */
 async function opened(damages: readonly Damage[]): Promise<void> {
   const { copy, runs } = await database()
   const path = join(folder, `damaged-${++copies}.db`)

@@ -1,4 +1,4 @@
-/** Runs of a fuzzed server that requests can be about: made when first needed, and again when a request has changed or removed them. */
+/** Runs that fuzzed requests refer to: created on demand, and again after a request changed or removed them. */
 import { call, startRun, type Target, untilStatus } from '../support/http.ts'
 import { componentFor, type Subject, subscriptionTo } from '../security/requests.ts'
 import { KEY, type Ready } from './messages.ts'
@@ -16,7 +16,7 @@ export class Subjects {
     return made
   }
 
-  /** A request for this path has succeeded: runs that it names are not what they were. */
+  /** Called after a successful request for this path: runs that it names may have changed. */
   changed(path: string): void {
     // A run's own stream is only read.
     if (path.startsWith('/v1/stream/') && !path.startsWith('/v1/stream/__ds/')) return

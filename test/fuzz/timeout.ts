@@ -1,4 +1,4 @@
-/** A bound on a wait that says what did not happen. */
+/** A timeout whose error names what did not happen. */
 
 export class Hang extends Error {
   override readonly name = 'Hang'

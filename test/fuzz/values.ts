@@ -1,9 +1,9 @@
-/** Arbitrary values: words of the protocols, edges of types, and values that are small to write and large to handle. */
+/** Arbitrary values: words of the protocols, edge cases of types, and short values that are expensive to process. */
 import fc from 'fast-check'
 import { dictionary, fieldNames } from './dictionary.ts'
 import { anyCharacter } from '../../src/testing/any-character.ts'
 
-/** Texts that software has choked on. */
+/** Texts that are known to break software. */
 const AWKWARD = [
   '',
   ' ',
@@ -76,7 +76,7 @@ export const json: fc.Arbitrary<unknown> = fc.oneof(
   { weight: 1, arbitrary: large },
 )
 
-/** JSON text, with stand-ins replaced by what they stand for. */
+/** JSON text, with placeholders replaced. */
 export function jsonText(value: unknown): string {
   const written = JSON.stringify(value) ?? 'null'
   return written.replaceAll(/"@@(deep|crowd|names|long):(\d+)@@"/g, (_all, kind: string, digits: string) => {

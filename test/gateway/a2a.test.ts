@@ -1,4 +1,4 @@
-/** An A2A client behind the gateway gets the updates of the A2A agent with all their fields, and an honest end. */
+/** A2A through the gateway: clients get the agent's updates with all fields, and the real outcome. */
 import { expect, test } from 'vitest'
 import { upstream } from '../../src/agents/upstream/upstream.ts'
 import { createMemoryStore } from '../../src/stores/memory.ts'

@@ -1,4 +1,4 @@
-/** A real AgentOS through the gateway: its clients see what they would see directly. */
+/** A real AgentOS through the gateway: clients get the same as directly. */
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { upstream } from '../../src/agents/upstream/upstream.ts'

@@ -1,4 +1,4 @@
-/** A loopback server with chat completions that plays streams as it is told, odd ones included. */
+/** A loopback server with chat completions that plays scripted streams, including odd ones. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'
@@ -6,7 +6,7 @@ import { onTestFinished } from 'vitest'
 export interface ChatServer {
   readonly url: string
   readonly bodies: Record<string, unknown>[]
-  /** Requests whose client went away before their end. */
+  /** Requests that the client aborted. */
   gone: number
   stop(): Promise<void>
 }

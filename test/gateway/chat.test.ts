@@ -1,4 +1,4 @@
-/** Chat completions through the gateway: what clients of the same protocol see, and how streams end that are cut, odd or false. */
+/** Chat completions through the gateway: output for clients of the same protocol, and truncated, odd or invalid streams. */
 import { describe, expect, test } from 'vitest'
 import { upstream } from '../../src/agents/upstream/upstream.ts'
 import type { OpenAiUpstreamOptions } from '../../src/agents/upstream/openai-source.ts'
@@ -97,7 +97,7 @@ describe('gateway, chat completions: a client of the same protocol', () => {
     expect(await framesOf(response)).toEqual([...chunks, '[DONE]'])
   })
 
-  test('gets a whole answer with fields that Holdfast does not know', async () => {
+  test('a non-streaming response keeps unknown fields', async () => {
     const { server } = await serveScripts(
       Object.fromEntries(Object.entries(shapes).map(([name, chunks]) => [name, playing(sse(...chunks, '[DONE]'))])),
     )
@@ -183,7 +183,7 @@ describe('gateway, chat completions: a client of the same protocol', () => {
   })
 })
 
-describe('gateway, chat completions: [RUN-3] an answer that is not whole', () => {
+describe('gateway, chat completions: [RUN-3] an incomplete response', () => {
   const half = chunk({ role: 'assistant', content: 'half' })
   test.for<[string, Play, string]>([
     ['is cut', playing(sse(half), 'break'), 'upstream_cut'],

@@ -1,4 +1,4 @@
-/** Whose credential an upstream gets, who owns the runs, and that a forwarded credential is nowhere else. */
+/** Credentials of upstreams: which one is sent, who owns the runs, and that a forwarded credential is stored nowhere else. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -21,11 +21,11 @@ interface KeyedServer {
   readonly url: string
   /** Of requests for completions. */
   readonly seen: (string | undefined)[]
-  /** Resolves the answers that wait. */
+  /** Releases the waiting responses. */
   readonly answer: () => void
 }
 
-/** Answers only to keys that begin with `sk-good`; repeats others in its error, as some servers do. */
+/** Accepts only keys that begin with `sk-good`; repeats others in its error, as some servers do. */
 async function startKeyedServer({ isGated = false } = {}): Promise<KeyedServer> {
   const seen: (string | undefined)[] = []
   const waiting: (() => void)[] = []

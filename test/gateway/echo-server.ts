@@ -10,7 +10,7 @@ interface Seen {
   readonly bytes: number
 }
 
-/** Says what it was asked, below any path; streams at `/slow`, never answers at `/never`, and never stops at `/flood`. */
+/** Echoes the request below any path; streams at `/slow`, never responds at `/never`, and never stops at `/flood`. */
 export async function startEcho() {
   const seen: Seen[] = []
   const state = { finish: () => {}, gone: 0 }

@@ -167,7 +167,7 @@ test.for(versions)(
           })
         const frames = framesOf(taskProjection, 'a2a', log).map(({ update }) => update)
         const shown = dialect === '1.0' ? frames : frames.map(fromStream)
-        // A status that says the same again is shown once.
+        // A repeated status is shown once.
         const isNews = (each: object, at: number): boolean =>
           JSON.stringify(each) !== JSON.stringify(lastStatus(sent, at))
         expect(shown).toEqual(sent.filter(isNews))

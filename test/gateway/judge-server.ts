@@ -1,10 +1,10 @@
-/** A chat server that judges keys, for tests of callers whose credential only the upstream can verify. */
+/** A chat server that verifies keys, for callers whose credential only the upstream can verify. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'
 import { chunk, sse } from './chat-server.ts'
 
-/** Accepts keys that begin with `good`, refuses others, and does not answer those that begin with `slow`. */
+/** Accepts keys that begin with `good`, rejects others, and does not respond to those that begin with `slow`. */
 export async function startJudge(): Promise<string> {
   const server = createServer((request, response) => {
     const [, key = ''] = request.headers.authorization?.split(' ') ?? []

@@ -1,4 +1,4 @@
-/** Odd streams of OpenAI-compatible servers: bytes that are unusual but right, and bytes that are not the protocol at all. */
+/** Odd streams of OpenAI-compatible servers: unusual but valid bytes, and bytes that are not the protocol. */
 import { describe, expect, test } from 'vitest'
 import type { OpenAiUpstreamOptions } from '../../src/agents/upstream/openai-source.ts'
 import { upstream } from '../../src/agents/upstream/upstream.ts'

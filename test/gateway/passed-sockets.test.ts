@@ -12,7 +12,7 @@ import { type InProcessOptions, serveInProcess } from '../support/in-process.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 import { until } from '../support/until.ts'
 
-/** Echoes what it is sent at `/v1/echo`; refuses other paths with 403. */
+/** Echoes messages at `/v1/echo`; refuses other paths with 403. */
 async function startSocketUpstream() {
   const requested: IncomingMessage[] = []
   const state = { open: 0 }

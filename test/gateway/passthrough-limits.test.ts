@@ -1,4 +1,4 @@
-/** Requests that are passed through are bounded: large bodies, clients that do not read, upstreams that fall silent. */
+/** Limits of the passthrough: large bodies, clients that do not read, silent upstreams. */
 import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { Readable } from 'node:stream'
@@ -16,7 +16,7 @@ const PIECE = Buffer.alloc(MIB, 'x')
 
 type Handle = (request: IncomingMessage, response: ServerResponse) => void
 
-/** A gateway in front of an upstream that answers so at `/work`. */
+/** A gateway in front of an upstream with this handler at `/work`. */
 async function gatewayTo(handle: Handle, limits: Partial<Limits> = {}): Promise<URL> {
   const server = createServer((request, response) =>
     request.url?.endsWith('/models') === true ? void response.end('{"data":[]}') : handle(request, response),

@@ -1,4 +1,4 @@
-/** Requests that are passed through to an upstream: what is passed, what is not, and that no other server can be reached. */
+/** The passthrough to an upstream: which requests are forwarded, and that no other server can be reached. */
 import { request as httpRequest } from 'node:http'
 import { describe, expect, test } from 'vitest'
 import { upstream } from '../../src/agents/upstream/upstream.ts'
@@ -13,7 +13,7 @@ function serve(components: InProcessOptions['components'], more: InProcessOption
   return serveInProcess({ store: createMemoryStore(), ...(components && { components }), ...more })
 }
 
-/** As it is: `fetch` would normalize the path. */
+/** Sends the path unchanged: `fetch` would normalize it. */
 function raw(server: Server, path: string): Promise<number> {
   const { hostname, port } = new URL(server.url)
   return new Promise((resolve, reject) => {

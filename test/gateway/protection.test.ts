@@ -15,7 +15,7 @@ import { chunk, playing, type Play, sse, startChatServer } from './chat-server.t
 
 const GOOD = playing(sse(chunk({ content: 'ok' }), chunk({}, 'stop'), '[DONE]'))
 
-/** Nobody listens there. */
+/** An address at which no server listens. */
 async function deadUrl(): Promise<string> {
   return `http://127.0.0.1:${await freePort()}`
 }
@@ -44,7 +44,7 @@ function pick({ running, queued }: ReturnType<typeof loadOf>) {
   return { running, queued }
 }
 
-/** Answers when told, and counts how many wait at once. */
+/** Responds when released, and counts concurrent requests. */
 function gated() {
   const waiting: (() => void)[] = []
   const seen = { most: 0 }

@@ -1,4 +1,4 @@
-/** A Responses client behind the gateway gets the upstream's own events, honest ends, and all of them across cuts and restarts. */
+/** Responses API through the gateway: clients get the upstream's own events and outcome, also across disconnects and restarts. */
 import OpenAI from 'openai'
 import { expect, test } from 'vitest'
 import { upstream } from '../../src/agents/upstream/upstream.ts'
@@ -27,7 +27,7 @@ async function setUp(mode: Mode): Promise<{ provider: ResponsesProvider; url: st
   return { provider, url, client: new OpenAI({ baseURL: `${url}/v1`, apiKey: 'none', maxRetries: 0 }) }
 }
 
-/** Reads a stream while the provider is told what to say. */
+/** Reads a stream while the test scripts the provider. */
 async function stream(url: string, body: object = {}): Promise<{ events: Json[]; ended: Promise<void> }> {
   const response = await fetch(`${url}/v1/responses`, {
     method: 'POST',

@@ -1,4 +1,4 @@
-/** A chat completion behind the gateway whose run was recovered, and said part of its answer otherwise. */
+/** A chat completion through the gateway whose run was recovered with different output. */
 import { expect, test } from 'vitest'
 import type { Event } from '../../src/core/model/event.ts'
 import type { Run } from '../../src/core/model/run.ts'

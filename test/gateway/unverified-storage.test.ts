@@ -1,4 +1,4 @@
-/** `--auth passthrough`: what invented credentials can store is bounded per address, and removed soon. */
+/** `--auth passthrough`: storage of unverified credentials is bounded per address, and removed soon. */
 import { expect, test } from 'vitest'
 import { upstream } from '../../src/agents/upstream/upstream.ts'
 import { UnverifiedCallers } from '../../src/core/access/unverified-callers.ts'
@@ -45,7 +45,7 @@ async function statusOf(answer: Promise<Response>): Promise<number> {
   return response.status
 }
 
-/** Waits for the whole answer. */
+/** Waits for the whole response. */
 const chat = (server: Server, key: string, model = 'm'): Promise<number> =>
   statusOf(ask(server, key, '/v1/chat/completions', { model, messages: [{ role: 'user', content: 'go' }] }))
 
@@ -61,7 +61,7 @@ const session = (server: Server, key: string, id: string, chars = 10): Promise<n
     }),
   )
 
-/** Another node of the store, whose time the test moves. */
+/** Another node of the store, with a manual clock. */
 function sweeper(store: Store): { readonly clock: FakeClock; readonly owners: UnverifiedOwners } {
   const clock = createFakeClock()
   const callers = new UnverifiedCallers(defaultLimits, clock, new UnverifiedStorage(store, clock))

@@ -34,7 +34,7 @@ async function ask(server: Server, key: string, path: string, body?: unknown): P
   return response.status
 }
 
-/** Waits for the whole answer. */
+/** Waits for the whole response. */
 const chat = (server: Server, key: string): Promise<number> =>
   ask(server, key, '/v1/chat/completions', { model: 'm', messages: [{ role: 'user', content: 'go' }] })
 

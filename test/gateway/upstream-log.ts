@@ -34,7 +34,7 @@ export function framesOf<State, Frame>(
   })
 }
 
-/** An upstream's event and what is derived from it, as they are logged. */
+/** An upstream's event and the events derived from it, as they are logged. */
 export function logged(protocol: string, name: string, data: unknown, derived: Iterable<Event>): Event[] {
   return ([...withReceived({ protocol }, name, data, derived)] as unknown as Event[][]).flat()
 }

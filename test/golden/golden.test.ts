@@ -28,7 +28,7 @@ import {
 } from './requests.ts'
 import { GoldenWorld } from './world.ts'
 
-/** Responses that are compared by their digests: they repeat most of what the files show. */
+/** Responses that are compared by their digests, because they repeat most of the files. */
 type Digests = Record<string, string>
 
 const logs = readLogs()
@@ -151,7 +151,7 @@ async function readRest(text: string, reader: AsyncIterator<string>): Promise<st
   }
 }
 
-/** What a subscriber got that joined: the tail, up to where the run paused. */
+/** Stream of a subscriber that joined: the tail, up to the pause of the run. */
 function assertJoined(protocol: GoldenProtocol, whole: readonly string[], has: number, got: readonly string[]): void {
   const own = protocol === 'agentos' ? got.filter((frame) => frame.startsWith('id: ')) : got.slice(1)
   const first = protocol === 'agentos' ? has + 1 : Number(/^id: (\d+)/.exec(got[0]!)?.[1]) + 1
@@ -186,7 +186,7 @@ async function replay(
   return streams
 }
 
-/** Resumes after every position: what comes is the tail of the uncut stream. Returns the digests of all that was answered. */
+/** Resumes after every position and expects the tail of the uncut stream. Returns the digests of all responses. */
 async function resumed(
   world: GoldenWorld,
   shown: readonly GoldenProtocol[],
@@ -213,7 +213,7 @@ async function resumedAgentos(world: GoldenWorld, whole: readonly string[]): Pro
   })
 }
 
-/** At once: the requests are small, and others must not change what they get. */
+/** Concurrently: the requests are small, and must not influence each other. */
 async function atEvery(
   from: number,
   to: number,
@@ -280,7 +280,7 @@ async function resumedA2a(world: GoldenWorld): Promise<Digests> {
   return { ...digests, ...later, 'a2a beyond the end': digest(refusal) }
 }
 
-/** The run waits for an answer: a task that is subscribed to at its pause has no more to say, and its stream stays open. */
+/** The run waits for an answer: a subscription to a paused task gets no more events, and its stream stays open. */
 function isPaused({ log }: GoldenWorld): boolean {
   return log.events.at(-1)!.type === 'run.paused'
 }

@@ -23,7 +23,7 @@ import { formatLog, LOGS_FOLDER, runIdOf } from './log-file.ts'
 interface Recording {
   readonly component: string
   readonly input: string
-  /** What the component is given, if it is not the text. */
+  /** The component's input, if it is not the text. */
   readonly given?: unknown
   readonly answer?: (question: Question) => unknown
   /** Leaves the run paused at its first question. */

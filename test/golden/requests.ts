@@ -134,7 +134,7 @@ export function sendLegacy(world: GoldenWorld): Promise<Response> {
   return rpc(world, 'message/stream', { message: sent }, { 'a2a-version': '0.3' })
 }
 
-/** Subscribes to the task, after a position if one is given. */
+/** Subscribes to the task, optionally after a position. */
 export function subscribeA2a(world: GoldenWorld, after?: number | string): Promise<Response> {
   const headers = after === undefined ? current : { ...resuming, 'last-event-id': String(after) }
   return rpc(world, 'SubscribeToTask', { id: runOf(world, 'a2a') }, headers)

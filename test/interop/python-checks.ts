@@ -1,4 +1,4 @@
-/** Checks that are written in Python and run beside this process: each says its result in a line of JSON. */
+/** Checks in Python that run beside this process and print their results as lines of JSON. */
 import { runPython } from './python-lines.ts'
 import type { Tally } from './tally.ts'
 

@@ -1,4 +1,4 @@
-/** A Python program that says lines of JSON, and may be answered. */
+/** A Python program that prints lines of JSON and can receive replies. */
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 
@@ -11,7 +11,7 @@ export interface PythonProgram {
 
 const COMPLAINT_CHARS_MAX = 4000
 
-/** Resolves with the problem, or undefined. What `said` returns is written to the program. */
+/** Resolves with the problem, or undefined. The result of `output` is written to the program. */
 export async function runPython(
   { python, args, folder, withinMs }: PythonProgram,
   output: (line: unknown) => Promise<string | undefined> | string | undefined,

@@ -6,20 +6,20 @@ export const root = join(import.meta.dirname, '../..')
 const LISTEN_MS = 60_000
 const OUTPUT_CHARS_MAX = 4000
 
-/** It must say `listens at <url>`, and then `It is process <id>`. */
+/** The program must print `listens at <url>`, and then `It is process <id>`. */
 export class Served {
   readonly url: string
   readonly #command: readonly string[]
   #child: ChildProcess | undefined
   #pid = 0
 
-  /** `path`: where it is mounted. */
+  /** `path`: mount point. */
   constructor(port: number, command: readonly string[], path = '') {
     this.url = `http://127.0.0.1:${port}${path}`
     this.#command = command
   }
 
-  /** Of the server itself, whatever started it. */
+  /** Process id of the server itself, not of its launcher. */
   get pid(): number {
     return this.#pid
   }

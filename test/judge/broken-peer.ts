@@ -1,4 +1,4 @@
-/** A chat route that breaks one promise, for the judge of peers to find. Arguments: port, defect. */
+/** A chat route with one defect, which the judge of peers must find. Arguments: port, defect. */
 import { createServer, type ServerResponse } from 'node:http'
 import { setTimeout as wait } from 'node:timers/promises'
 
@@ -10,7 +10,7 @@ function write(response: ServerResponse, chunk: object): void {
   response.write(`data: ${JSON.stringify(chunk)}\n\n`)
 }
 
-/** The run goes on without a client. */
+/** The run continues without a client. */
 async function run(): Promise<void> {
   for (count = 0; count < WORDS; count++) await wait(20)
 }

@@ -1,4 +1,4 @@
-/** The judge of peers notices: each broken server gets the verdict that it deserves, and the sound one is whole. */
+/** Self-test of the judge of peers: it finds the defect of each broken server, and none in the correct one. */
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { runPython } from '../interop/python-lines.ts'

@@ -1,4 +1,4 @@
-/** The judge notices: each broken server gets the verdicts that it deserves, and the sound one gets none. */
+/** Self-test of the judge: it finds the defects of each broken server, and none in the correct one. */
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { runPython } from '../interop/python-lines.ts'

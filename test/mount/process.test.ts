@@ -10,7 +10,7 @@ import { temporaryFolder } from '../support/temporary.ts'
 
 const root = join(import.meta.dirname, '../..')
 
-/** Starts a program; `lines` are what it prints. */
+/** Starts a program; `lines` is its output. */
 function start(cwd: string, ...program: readonly string[]) {
   const child = spawn(process.execPath, ['--conditions=holdfast-source', '--no-warnings', ...program], {
     cwd,

@@ -1,4 +1,4 @@
-/** The documentation comes with the package: what README links to is there, except for pages about its development. */
+/** The package contains the pages that README links to, except those about development. */
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { promisify } from 'node:util'

@@ -9,7 +9,7 @@ import { temporaryFolder } from '../support/temporary.ts'
 
 const root = join(import.meta.dirname, '../..')
 
-/** Not for applications, as it says itself: bundles load the engine by this name. */
+/** Documented as not for applications: bundles load the engine by this name. */
 const INTERNAL = ['./engine', './package.json']
 
 /** The package's declarations, installed in an empty project. */

@@ -1,4 +1,4 @@
-/** A page that Vite renders on the server may import Holdfast: bundlers leave packages alone that are not installed. */
+/** A page rendered by Vite on the server can import Holdfast: optional packages that are not installed are not bundled. */
 import { execFile } from 'node:child_process'
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

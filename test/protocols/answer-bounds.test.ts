@@ -1,4 +1,4 @@
-/** Answers that list what several runs hold are bounded in bytes; the rest is on the next page, or the answer says that it is not whole. */
+/** Responses that list several runs are bounded in bytes: the rest is on the next page, or the response says that it is truncated. */
 import { beforeEach, expect, test } from 'vitest'
 import { agent } from '../../src/agents/agent.ts'
 import type { Server } from '../../src/server/create-server.ts'
@@ -14,7 +14,7 @@ let ids: string[]
 /** Runs whose logs were read. */
 const read = new Set<string>()
 
-/** Each run says 1,000 characters, so that one answer holds a few of them. */
+/** Each run has 1,000 characters of output, so that one response holds a few of them. */
 beforeEach(async () => {
   const store = createMemoryStore()
   const about = { component: 'chatter', eventsPerRun: 10, text: 'x'.repeat(100) }

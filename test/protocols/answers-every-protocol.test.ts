@@ -1,4 +1,4 @@
-/** A run that asks: started in one protocol, answered in any other that can carry the question. The native log is the judge. */
+/** Questions of a run: started in one protocol, answered in any other that supports the question, checked by the native log. */
 import { describe, expect, test } from 'vitest'
 import { call, readEvents, type Target, untilFinished, untilStatus } from '../support/http.ts'
 import { clerk } from './agentos/components.ts'
@@ -28,7 +28,7 @@ interface Asking {
   readonly link: ProtocolLink
 }
 
-/** What is answered to each kind of question, as the log has it. */
+/** Answer to each kind of question, as the log has it. */
 const ANSWERS = { words: 'Rome', approval: true, tool: 'sunny' } as const
 
 const answers: Readonly<Record<string, (asking: Asking) => Promise<unknown>>> = {
@@ -106,7 +106,7 @@ const answers: Readonly<Record<string, (asking: Asking) => Promise<unknown>>> = 
   },
 }
 
-/** MCP since 2026-07-28, whose requests say what the client can do. */
+/** MCP since 2026-07-28: requests declare the client's capabilities. */
 async function mcpTask<Result>(target: Target, method: string, params: { readonly taskId: string }): Promise<Result> {
   const version = '2026-07-28'
   const meta = {
@@ -168,7 +168,7 @@ async function accepted(response: Response): Promise<void> {
 
 const weather = { name: 'weather', description: 'The weather', parameters: { type: 'object', properties: {} } }
 
-/** The protocols whose clients bring tools of their own. */
+/** The protocols in which clients bring their own tools. */
 const toolStarts: ReadonlyMap<string, (target: Target, wanted: WantedRun) => Promise<unknown>> = new Map(
   Object.entries({
     openai: ({ url }: Target, { component, input }: WantedRun) => {
@@ -185,7 +185,7 @@ const toolStarts: ReadonlyMap<string, (target: Target, wanted: WantedRun) => Pro
 
 const SPEAKERS = ['native', 'agentos', 'a2a', 'ai-sdk', 'ag-ui', 'mcp']
 
-/** An approval may say more than yes. */
+/** An approval may be an object with details. */
 function plain(answer: unknown): unknown {
   return typeof answer === 'object' && answer !== null && 'approved' in answer ? answer.approved : answer
 }

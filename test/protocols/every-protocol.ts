@@ -64,7 +64,7 @@ export function form(fields: Readonly<Record<string, string>>): FormData {
   return data
 }
 
-/** Sends a request and disconnects as soon as its stream has begun. */
+/** Sends a request and disconnects as soon as its stream has started. */
 export async function leave(url: string, init: RequestInit): Promise<void> {
   const response = await fetch(url, init)
   expect(response.status, url).toBe(200)

@@ -1,4 +1,4 @@
-/** What clients see of an exception is the same in every protocol: the table of docs/security.md. */
+/** Text of exceptions that clients see is the same in every protocol: the table of docs/security.md. */
 import { expect, test } from 'vitest'
 import { silentLogger } from '../../src/core/ports/logger.ts'
 import type { Store } from '../../src/core/ports/store.ts'

@@ -1,4 +1,4 @@
-/** What protocols hold open without a subscription: it counts as a stream, bounds what a client that does not read takes, and is freed. */
+/** Streams without a subscription count towards the limits, have bounded buffers for slow clients, and are released. */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { Socket } from 'node:net'
 import { join } from 'node:path'
@@ -41,7 +41,7 @@ async function serve(limits: Partial<Limits>): Promise<{ readonly anna: Caller }
 }
 
 interface Held {
-  /** 200 once it is open, or the status that refuses it, and when to come back. */
+  /** 200 once it is open, or the status of the refusal with its retry delay. */
   readonly answer: Promise<{ readonly status: number; readonly retryAfter: number }>
   readonly close: () => void
 }
@@ -94,7 +94,7 @@ const ways: Readonly<Record<string, (caller: Caller) => Held>> = {
   'the WebSocket of a chat': chat,
 }
 
-/** Whether the caller may open so many more streams. */
+/** Whether the caller may open `count` more streams. */
 async function hasRoom(caller: Caller, run: string, count = 1): Promise<boolean> {
   const followers = Array.from({ length: count }, () => followRun(caller, run))
   const statuses = await Promise.all(followers.map((follower) => follower.status()))
@@ -163,7 +163,7 @@ describe('[SUB-1] streams: a client that stops reading', () => {
     expect(held).toBeLessThan(HELD_MB_MAX)
   })
 
-  /** A chat whose client reads one frame of a long answer. */
+  /** A chat whose client reads one frame of a long response. */
   async function stalledChat(caller: Caller): Promise<void> {
     const socket = chatSocket(`${caller.url}/ai/wordy/chat`, caller.token)
     socket.on('open', () => socket.send(chatRequest('go')))
@@ -198,7 +198,7 @@ interface RunList {
   readonly runs: readonly { readonly events: number }[]
 }
 
-/** Resolves when the server has noticed that the next client that connects is gone. */
+/** Resolves when the server has noticed the disconnect of the next client. */
 function nextDisconnected(): Promise<void> {
   return new Promise((resolve) => {
     const note = (message: unknown): void => {

@@ -1,4 +1,4 @@
-/** The states of views that open streams hold are bounded per node: whoever holds most loses a stream, others keep theirs. */
+/** View states held by open streams are bounded per node: the principal with the most loses a stream. */
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { WebSocket } from 'ws'
@@ -21,7 +21,7 @@ import { serveNative } from './native/serve.ts'
 
 const EVENTS = 300
 
-/** A run that goes on, with a log of some length. */
+/** An unfinished run with a log of some length. */
 async function addRun(store: Store, id: string, name: string): Promise<RunWriter> {
   const owner = ownerKey({ id: keyPrincipalId(name) })
   const claim = { worker: 'runWriter', ttlMs: 600_000 }
@@ -103,7 +103,7 @@ interface Opened {
   readonly send: (message: object) => void
 }
 
-/** Each follows the runs, and returns what it was told. */
+/** Each follows the runs, and returns what it received. */
 const sockets: Readonly<Record<string, (caller: Caller, runs: readonly string[]) => Promise<() => readonly string[]>>> =
   {
     'AgentOS WebSocket': async (caller, runs) => {

@@ -1,4 +1,4 @@
-/** Bodies that are small in bytes and large to parse: every POST route of every protocol refuses or handles them in short turns. */
+/** Small bodies that are expensive to parse: every POST route rejects them or handles them in short ticks. */
 import { once } from 'node:events'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'

@@ -1,4 +1,4 @@
-/** Reads that fold many logs share the event loop with all other requests, and their answers are bounded. */
+/** Reads that fold many logs share the event loop with other requests, and their responses are bounded. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { agent } from '../../src/agents/agent.ts'
 import { localOwner } from '../../src/core/model/principal.ts'
@@ -34,7 +34,7 @@ beforeAll(async () => {
 
 afterAll(() => server.close())
 
-/** A run whose many questions were answered. */
+/** A run with many answered questions. */
 async function addAskingRun(store: Store): Promise<void> {
   const claim = { worker: 'runWriter', ttlMs: 60_000 }
   const about = { session: 'asks', component: 'chatter', owner: localOwner, claim }

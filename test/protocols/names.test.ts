@@ -1,4 +1,4 @@
-/** Names and metadata of any characters: taken and given back unchanged by every protocol, or refused before anything is started. */
+/** Names and metadata with any characters: returned unchanged by every protocol, or rejected before a run starts. */
 import { describe, expect, test } from 'vitest'
 import { decodeHeader } from '../../src/http/request/header-text.ts'
 import { createMemoryStore } from '../../src/stores/memory.ts'
@@ -139,7 +139,7 @@ describe.each(Object.entries(starts))('%s', (_protocol, start) => {
     for (const name of refused.filter((each) => each !== '')) {
       const { path, body } = start({ session: name, metadata: {} })
       const answer = await call<unknown>(server, 'POST', path, { body, headers: { 'a2a-version': '1.0' } })
-      // MCP says it in a result, for the caller's model.
+      // MCP reports it in a result, for the caller's model.
       expect(answer.status >= 400 || JSON.stringify(answer.body).includes('isError'), name).toBe(true)
     }
     expect((await call<{ runs: Run[] }>(server, 'GET', '/runs')).body.runs).toEqual([])

@@ -1,4 +1,4 @@
-/** One run, every protocol: started in one, followed and stopped in any other. The native log is the judge. */
+/** One run in every protocol: started in one, followed and stopped in any other, checked by the native log. */
 import { expect, test } from 'vitest'
 import { call, readEvents, untilFinished } from '../support/http.ts'
 import { A2A_HEADERS, framesIn, linkTo, newestRun, type ProtocolLink, rpc, starts } from './every-protocol.ts'
@@ -16,7 +16,7 @@ const stops: Readonly<Record<string, (server: NativeServer, run: string, link: P
   mcp: (server, run) => call(server, 'POST', '/mcp', { body: rpc('tasks/cancel', { taskId: run }) }),
 }
 
-/** All that a protocol's stream says, once the run has ended. */
+/** The whole stream of a protocol, once the run has ended. */
 async function follow(server: NativeServer, { resume: { url, headers = {} } }: ProtocolLink): Promise<string> {
   const { status, body } = await call<string>(server, 'GET', url, { headers })
   expect(status, url).toBe(200)

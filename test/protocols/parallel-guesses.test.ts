@@ -1,4 +1,4 @@
-/** Credentials that are shown at the same time: a guess counts before it is verified. */
+/** Concurrent login attempts: each counts before it is verified. */
 import { type ServiceError, status } from '@grpc/grpc-js'
 import { expect, onTestFinished, test } from 'vitest'
 import { WebSocket } from 'ws'
@@ -12,7 +12,7 @@ import { grpcAddress, serveA2a } from './a2a/serve.ts'
 const ALLOWED = 3
 const EACH = 10
 
-/** What a status of HTTP, a code of gRPC or an event of AgentOS says about a credential. */
+/** Verdict about a credential, from an HTTP status, a gRPC code or an AgentOS event. */
 const outcomes: ReadonlyMap<string | number, string> = new Map<string | number, string>([
   [200, 'accepted'],
   [401, 'wrong'],

@@ -1,4 +1,4 @@
-/** Behind a proxy that the operator trusts, a server sees its clients, and its addresses, as they are before the proxy. */
+/** Behind a trusted proxy, a server sees the original client addresses and URLs. */
 import { get } from 'node:http'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'

@@ -1,4 +1,4 @@
-/** The JSON Schema of a component's input, derived from the libraries that people use, wherever a protocol has a place for it. */
+/** The JSON Schema of a component's input, from common schema libraries, in every protocol that publishes schemas. */
 import { toStandardJsonSchema } from '@valibot/to-json-schema'
 import { type } from 'arktype'
 import OpenAI from 'openai'

@@ -1,4 +1,4 @@
-/** Every kind of refusal in every protocol: its status or code, and when to come back, in the protocol's own form. */
+/** Every kind of refusal in every protocol: status or code and retry delay, in the protocol's own form. */
 import { join } from 'node:path'
 import { status as codes } from '@grpc/grpc-js'
 import { describe, expect, test } from 'vitest'
@@ -29,11 +29,11 @@ const target = ({ url, key }: Served): Target => ({ url, token: key })
 
 interface Kind {
   readonly limits: Partial<Limits>
-  /** Takes what there is of something. */
+  /** Uses up a limited resource. */
   readonly prepare?: (served: Served) => Promise<unknown>
   readonly text?: string
   readonly stream?: boolean
-  /** Runs that there are afterwards: what was refused has started none. */
+  /** Number of runs afterwards: a refused start creates none. */
   readonly runs: number
 }
 
@@ -88,7 +88,7 @@ const agUi = (status: number, code: string): Refusal => ({
 /** The AI SDK shows the body to the user, so the code is in a header. */
 const aiSdk = (status: number, code: string): Refusal => ({ status, code, body: expect.stringMatching(/^[a-z0-9]/) })
 
-/** Of a request that was read. Before that, HTTP says it too. */
+/** Refusals after the request was read. Earlier ones also have an HTTP status. */
 const mcp = (code: number, named: string, status = 200): Refusal => ({
   status,
   body: { jsonrpc: '2.0', error: { code, data: { code: named } } },
@@ -159,7 +159,7 @@ const tooMuchStored: Forms = {
   'A2A 0.3 gRPC': { body: { code: 'RESOURCE_EXHAUSTED' } },
 }
 
-/** Before its handshake is accepted, HTTP says why a chat's WebSocket is refused. */
+/** Before the handshake, an HTTP status has the reason why a chat's WebSocket is refused. */
 const byHandshake: Forms = { ...tooMany, 'AI SDK WebSocket': { status: 429, ...later, body: '' } }
 
 const forms: Readonly<Record<keyof typeof kinds, Forms>> = {
@@ -199,7 +199,7 @@ describe('[SEC-2] requests beyond the rate limit', () => {
   })
 })
 
-/** Before authentication nothing of a request was read, so HTTP says it; a WebSocket is refused before it is one (quotas.test.ts). */
+/** Authentication precedes reading, so it fails with an HTTP status; a WebSocket is refused before its upgrade (quotas.test.ts). */
 const byHttp = Object.keys(ways).filter((way) => way !== 'AgentOS WebSocket')
 
 describe.each<[string, Partial<Limits>]>([
@@ -235,7 +235,7 @@ test('[SEC-2] A2A: a webhook beyond the limit per task is rejected in the format
   await expect(refused).rejects.toMatchObject({ code: codes.RESOURCE_EXHAUSTED })
 })
 
-test('[SEC-2] every protocol can start a run in the way that is rejected above', async () => {
+test('[SEC-2] refusals: each protocol accepts the same start without the limit', async () => {
   const served = await serve({})
   for (const [way, ask] of Object.entries(ways)) {
     const { status = 200, body } = await ask(served, { text: 'text 1', stream: false })

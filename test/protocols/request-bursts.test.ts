@@ -13,7 +13,7 @@ const REQUESTS = 40
 const WORK_MS = 6
 const BOUND_MS = (REQUESTS * WORK_MS) / 2
 
-/** Takes its time, as hashing and rendering do. */
+/** A slow handler, like hashing or rendering. */
 function busy(scheme: 'keys' | 'host'): Authenticator {
   return {
     scheme,

@@ -1,4 +1,4 @@
-/** One run in every protocol: a client that has read a part in one continues in any other. */
+/** Run links: a client that has read a part in one protocol continues in any other. */
 import { expect, test } from 'vitest'
 import { createClient } from '../../src/client/index.ts'
 import { EventParser, type ParsedEvent } from '../../src/sse/index.ts'
@@ -66,7 +66,7 @@ async function resumed(server: NativeServer, link: Link, last: number): Promise<
   return numbers
 }
 
-/** Chunks have no numbers: they are found in the whole message, which begins with the client's position -1. */
+/** Chunks have no numbers: they are located in the whole message, which starts at the client's position -1. */
 async function resumedChunks(server: NativeServer, { resume, position = -1 }: Link): Promise<number[]> {
   const chunksAt = async (url: string): Promise<string[]> => {
     const { status, body } = await call<string>(server, 'GET', url)

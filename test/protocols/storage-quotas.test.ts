@@ -1,4 +1,4 @@
-/** What one principal may store, and how a refusal looks in each protocol. */
+/** Storage quotas of a principal, and the error in each protocol. */
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { Limits } from '../../src/core/model/limits.ts'
@@ -31,7 +31,7 @@ async function serveTwo(limits: Partial<Limits>) {
 const a2aMessage = { message: { messageId: 'm', role: 'ROLE_USER', parts: [{ text: 'text 1' }] } }
 const conversation = { items: [], metadata: { note: 'x'.repeat(400) } }
 
-/** What stores something, with the refusal of its protocol. */
+/** Requests that store something, with the refusal of each protocol. */
 const writes: readonly (readonly [string, string, unknown, object, object])[] = [
   ['native', '/runs', { component: 'lab', input: 'text 1' }, {}, { code: 'quota_exceeded' }],
   [

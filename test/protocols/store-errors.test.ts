@@ -1,4 +1,4 @@
-/** What a store says when it fails names addresses, files and statements: the log has it, clients do not (all protocols). */
+/** Store errors name addresses, files and statements: they are logged, and no protocol sends them to clients. */
 import { expect, onTestFinished, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { storeUnavailable } from '../../src/core/model/errors.ts'
@@ -22,7 +22,7 @@ interface Broken {
   readonly logged: () => string
 }
 
-/** A server whose store has gone away; it still says that it is well. */
+/** A server with an unavailable store that still reports itself healthy. */
 async function serveBroken(): Promise<Broken> {
   const kept = createMemoryStore()
   let isGone = false

@@ -19,7 +19,7 @@ const postgres = await startPostgres()
 /** Short, so that another node notices soon that a worker died. */
 const LEASE_MS = 2000
 
-/** Prints what a consumer in its own process has got, for ever. */
+/** Prints what a consumer in its own process receives, without end. */
 const PRODUCER = `import { holdfast } from 'holdfast'
 import { createResumableStreamContext, resumableStreams } from 'holdfast/resumable-stream'
 const hf = holdfast({ components: [resumableStreams], store: process.argv[2], limits: { leaseMs: ${LEASE_MS} } })
@@ -32,7 +32,7 @@ const numbers = () => new ReadableStream({ async pull(controller) {
 for await (const piece of await context.resumableStream('numbers', numbers)) process.stdout.write(piece)
 `
 
-/** Starts a producer. `kill` returns what its own consumer has got. */
+/** Starts a producer. `kill` returns what its own consumer has received. */
 async function produce(store: string): Promise<{ kill(): Promise<string> }> {
   const program = startPackageProgram(PRODUCER, [store])
   await program.untilPrinted(200)

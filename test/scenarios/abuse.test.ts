@@ -1,4 +1,4 @@
-/** Hostile connections beside honest runs, as `npm run abuse` does it with more of both; latency is for that command to judge. */
+/** Hostile connections beside honest runs: a short form of `npm run abuse`, which also judges latency. */
 import { expect, test } from 'vitest'
 import { abuse } from '../abuse/abuse.ts'
 import { attacks } from '../abuse/attacks.ts'

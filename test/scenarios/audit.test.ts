@@ -1,4 +1,4 @@
-/** The audit log: everything that is done or refused, in every protocol, and no secret. */
+/** The audit log: every action and refusal in every protocol, without secrets. */
 import { execFileSync } from 'node:child_process'
 import { constants } from 'node:fs'
 import { open, readFile, stat } from 'node:fs/promises'

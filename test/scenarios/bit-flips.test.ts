@@ -17,7 +17,7 @@ interface Tally {
   missing: number
   rolledBack: number
   refused: number
-  /** Flips that took answers away, and that the doctor did not find. */
+  /** Flips that lost responses without a finding of the doctor. */
   readonly undiagnosed: string[]
 }
 

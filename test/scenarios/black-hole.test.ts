@@ -1,4 +1,4 @@
-/** A node whose packets to the store are dropped without an error: it reports that soon, and requests do not hang. */
+/** A node whose packets to the store are dropped silently: it reports the outage soon, and requests do not hang. */
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { labAgent } from '../../src/agents/lab/agent.ts'
 import type { Store } from '../../src/core/ports/store.ts'

@@ -1,4 +1,4 @@
-/** A burst of connections, while the server is busy, is kept by the system until the server accepts it. */
+/** A burst of connections to a busy server waits in the system's backlog until it is accepted. */
 import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'

@@ -1,4 +1,4 @@
-/** One run that kills its process in every attempt, beside runs that do their work. */
+/** One run that kills its process in every attempt, beside healthy runs. */
 import { expect, test } from 'vitest'
 import { createClient } from '../../src/client/index.ts'
 import { type ServerProcess, startServer } from '../support/process.ts'

@@ -26,7 +26,7 @@ interface Bearer extends Target {
   readonly run: string
 }
 
-/** What a client has open: a word that shows that it is, and how it ended. */
+/** An open exchange of a client: text that shows that it is open, and how it ended. */
 interface Opened {
   readonly open: Promise<unknown>
   readonly ended: Promise<string>
@@ -36,7 +36,7 @@ type Opening = (bearer: Bearer, server: A2aServer) => Opened
 
 const json = { 'content-type': 'application/json' }
 
-/** An HTTP exchange; `cut` at the end of what it got says that the connection was. */
+/** An HTTP exchange; its text ends with `cut` if the connection was cut. */
 function exchange({ url, token }: Bearer, path: string, init: RequestInit = {}): Opened {
   const got: string[] = []
   const begun = Promise.withResolvers<void>()
@@ -58,7 +58,7 @@ function exchange({ url, token }: Bearer, path: string, init: RequestInit = {}):
   return { open: begun.promise, ended: read() }
 }
 
-/** Shows nothing until it is answered: it is open as soon as the server has let it in. */
+/** Shows nothing before its response: it is open as soon as the server has accepted it. */
 function waiting(bearer: Bearer, server: A2aServer, path: string, init?: RequestInit): Opened {
   const open = nextAdmitted(server)
   return { ...exchange(bearer, path, init), open }
@@ -130,7 +130,7 @@ function grpcAddress(server: A2aServer): string {
   return `127.0.0.1:${grpcPorts.get(server)}`
 }
 
-/** What the console says of a list without runs; it answers once the list has another version. */
+/** The console's list without runs. It responds when the list has a new version. */
 const EMPTY_VERSION = createHash('sha256').update('[[],false]').digest('base64url').slice(0, 16)
 
 const openings: Readonly<Record<string, { readonly opening: Opening; readonly lastWords: RegExp }>> = {
@@ -299,10 +299,10 @@ const openings: Readonly<Record<string, { readonly opening: Opening; readonly la
   'AgentOS WebSocket': { opening: socket, lastWords: /"auth_error".*"unauthenticated".*\n1008$/s },
 }
 
-/** Of the issue: what a revoked key has open ends within this time of the server's clock. */
+/** Streams of a revoked key end within this time of the server's clock. */
 const REVOKED_MS_MAX = 2000
 const STEP_MS = 100
-/** In real time: for the last words to arrive on a busy machine, while the server's clock stands still. */
+/** Real time for the last frames to arrive on a busy machine, while the server's clock stands still. */
 const ARRIVAL_MS = 60_000
 
 interface Served {

@@ -26,10 +26,10 @@ beforeAll(ensureStrace, INSTALL_MS)
 
 const COMPONENTS = ['lab', 'lab-retry', 'lab-resume'] as const
 
-/** A way to break the disk under a server, and to mend it. */
+/** A way to break the disk under a server, and to heal it. */
 interface Breakage {
   readonly start: (store: string) => Promise<ServerProcess>
-  /** What a run does until, and while, the disk is broken; all of it says `texts` numbered texts. */
+  /** Script of a run before and during the fault; it emits `texts` numbered texts. */
   readonly script: string
   readonly texts: number
   readonly break: (server: ServerProcess) => Promise<() => Promise<void>>
@@ -239,17 +239,17 @@ describe.each([
   })
 })
 
-/** Within which a disk that stalls is to turn health red. */
+/** Time within which a stalled disk must turn health red. */
 const RED_MS = 5000
 
-/** How long so many waits of a second take in a row. */
+/** Duration of `looks` waits of one second in sequence. */
 async function timeOfLooks(looks: number): Promise<number> {
   const since = performance.now()
   for (let look = 0; look < looks; look++) await wait(1000)
   return performance.now() - since
 }
 
-/** Fails when no answer comes at all, as from an event loop that waits for the disk. */
+/** Fails if there is no response at all, as from an event loop that waits for the disk. */
 async function timedHealth(
   target: Target,
 ): Promise<{ readonly status: number; readonly body: { store: unknown }; readonly ms: number }> {

@@ -166,7 +166,7 @@ interface Closing {
   readonly cursor: number
 }
 
-/** The frame that says why a stream ended and where to resume. */
+/** The frame with the reason of the end and the cursor to resume from. */
 function closingOf(stream: EventStream): Closing {
   const [, data] = /^event: stream\.closing\ndata: (.*)\n\n$/.exec(stream.asides.at(-1) ?? '') ?? []
   if (data === undefined) throw new Error(`the stream did not say why it closed: ${JSON.stringify(stream.asides)}`)

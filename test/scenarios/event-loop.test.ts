@@ -1,4 +1,4 @@
-/** An agent that blocks the event loop is found out: while it does, by a thread of its own, and afterwards in /health. */
+/** An agent that blocks the event loop is reported: during the block by a separate thread, and afterwards in /health. */
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { call, startRun, untilFinished } from '../support/http.ts'

@@ -37,7 +37,7 @@ interface Followed {
   readonly seen: string[]
 }
 
-/** What a subscriber was given last, and how its stream ended. */
+/** The last event of a subscriber, and how its stream ended. */
 async function follow(node: TestNode, id: string): Promise<Followed> {
   const seen: Followed = { cursor: -1, seen: [] }
   await node.service.subscribe(localPrincipal, id, -1, {

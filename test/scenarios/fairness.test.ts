@@ -19,12 +19,12 @@ interface Callers {
   readonly bert: Target
 }
 
-/** Nodes with two places each, that two principals may call. */
+/** Nodes with two worker slots each, used by two principals. */
 async function serve(stores: readonly Store[], maxQueuedRuns = 1000): Promise<Callers> {
   const keys = join(temporaryFolder(), 'keys.json')
   const [anna, bert] = await createKeys(keys, ['anna', 'bert'])
   const auth = { keys }
-  // One principal may take every place: this is about who waits.
+  // One principal may use every worker slot: this test is about queued runs.
   const limits = { maxConcurrentRuns: PLACES, maxRunsPerPrincipal: PLACES, maxQueuedRuns }
   const servers: Server[] = []
   for (const store of stores) servers.push(await serveInProcess({ store, auth, limits }))

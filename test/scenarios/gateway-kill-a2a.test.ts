@@ -1,4 +1,4 @@
-/** A gateway that is killed in the middle of an A2A upstream's answer continues it: no text is repeated, retracted or lost. */
+/** A gateway that is killed during an A2A upstream's response continues it: no text is repeated, retracted or lost. */
 import { expect, test } from 'vitest'
 import { startPeer, type PeerVersion } from '../support/a2a-peers.ts'
 import { startServer } from '../support/process.ts'

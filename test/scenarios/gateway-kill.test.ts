@@ -11,7 +11,7 @@ import { chunk, sse } from '../gateway/chat-server.ts'
 
 const CREDENTIAL = 'sk-of-a-caller-4711'
 
-/** Its first answer never ends. */
+/** Its first response never ends. */
 async function startUpstream(): Promise<{ url: string; seen: (string | undefined)[] }> {
   const seen: (string | undefined)[] = []
   const server = createServer((request, response) => {

@@ -176,7 +176,7 @@ describe('an isolated run', () => {
   test('is subject to backpressure from the log', async () => {
     const writer = await load('writer')
     const [first, second] = [openWriter(writer), openWriter(writer)]
-    // While one is asked for its texts, the other has the time to run ahead.
+    // While one emits its texts, the other has the time to run ahead.
     for (const { path, stream } of [first, second]) {
       for (let n = 1; n <= 20; n++) {
         expect(await stream.next()).toEqual({ done: false, value: 'x' })
@@ -187,7 +187,7 @@ describe('an isolated run', () => {
   })
 })
 
-/** The writer as a run drives it, each in a thread of its own. */
+/** The writer as a run executes it, each in a separate thread. */
 function openWriter(writer: Component): { path: string; stream: AsyncGenerator<Emission, unknown, void> } {
   const path = join(temporaryFolder(), 'progress')
   const { signal } = new AbortController()

@@ -1,4 +1,4 @@
-/** Every kind of component, with every recovery, killed in every phase: nothing that was finished is done twice. */
+/** Every kind of component and recovery, killed in every phase: no finished work is repeated. */
 import { expect, test } from 'vitest'
 import { getRun, readLog } from '../support/http.ts'
 import { Campaign, LIVES } from './kill-matrix/campaign.ts'

@@ -8,7 +8,7 @@ import { withSeed } from '../support/with-seed.ts'
 const CYCLES = Number(process.env['HOLDFAST_TEST_CYCLES'] ?? 30)
 const CYCLE_MS = 20_000
 
-/** Otherwise the kills hit nothing, and the test says little. */
+/** With fewer, the kills interrupted too little for the test to prove anything. */
 function isTooEarly({ removed, trimmed, recordsCompared }: UpkeepCampaign['counts']): boolean {
   return removed <= CYCLES / 2 || trimmed <= CYCLES / 4 || recordsCompared <= CYCLES * 100
 }

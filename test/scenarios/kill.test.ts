@@ -9,7 +9,7 @@ import { withSeed } from '../support/with-seed.ts'
 
 /** `HOLDFAST_TEST_KILLS=1000` is the whole campaign. */
 const KILLS = Number(process.env['HOLDFAST_TEST_KILLS'] ?? 20)
-/** For a start, a visit and what is done to the runs, on a machine that is busy. */
+/** Time for a start, a visit and the commands to the runs, on a busy machine. */
 const KILL_MS = 15_000
 
 test(
@@ -35,7 +35,7 @@ test(
       for (const [run, log] of verdict.logs)
         expect((await readLog(again, run)).equals(log), `run ${run} reads the same after a restart`).toBe(true)
 
-      // Otherwise the kills hit nothing, and all of the above says little.
+      // With fewer, the kills interrupted too little for these checks to prove anything.
       expect(outcomes['failed: interrupted']).toBeGreaterThan(KILLS / 10)
       expect(recovered).toBeGreaterThan(KILLS / 10)
       expect(discarded).toBeGreaterThan(0)

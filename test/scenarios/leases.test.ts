@@ -1,4 +1,4 @@
-/** Leases on a slow database: a healthy node keeps what it executes, however much that is. */
+/** Leases on a slow database: a healthy node keeps its runs, however many it executes. */
 import { inspect } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
 import type { Clock } from '../../src/core/ports/clock.ts'

@@ -1,4 +1,4 @@
-/** An application that only accepts runs, as on platforms that freeze processes, and a worker that executes them. */
+/** An application that accepts runs without executing them, as on serverless platforms, and a worker that executes them. */
 import { expect, onTestFinished, test } from 'vitest'
 import { agent } from '../../src/agents/agent.ts'
 import { holdfast } from '../../src/mount/holdfast.ts'
@@ -14,7 +14,7 @@ const echo = agent({
   },
 })
 
-/** The same id in the application: it would say something else. */
+/** The same id in the application, with other output. */
 const unexecuted = agent({
   id: 'echo',
   async *run() {

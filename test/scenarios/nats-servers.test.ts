@@ -1,4 +1,4 @@
-/** NATS servers fail under load: one is cut off, a majority is gone, all are killed. Clients notice nothing but the time. */
+/** NATS servers fail under load: one is partitioned, a majority is gone, all are killed. Clients only notice a delay. */
 import { setTimeout as wait } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { createNatsCluster, type NatsServer, urlOf } from '../support/nats.ts'
@@ -10,7 +10,7 @@ const RUNS = Number(process.env['HOLDFAST_TEST_FAULT_RUNS'] ?? 40)
 const ROUNDS = Number(process.env['HOLDFAST_TEST_FAULT_ROUNDS'] ?? 1)
 /** The length of the fault itself: longer than servers take to elect a leader, and than the leases of the nodes. */
 const FAULT_MS = Number(process.env['HOLDFAST_TEST_FAULT_MS'] ?? 12_000)
-/** How long runs are started before the fault, so that it hits some under way. Nothing is asserted of it. */
+/** How long runs are started before the fault, so that some are in progress. Not asserted. */
 const BEFORE_MS = 2000
 
 interface Route {

@@ -222,7 +222,7 @@ describe('[SEC-1] POST /runs', () => {
   })
 })
 
-/** An answer without what differs from request to request. */
+/** A response without the parts that differ between requests. */
 async function ask(
   target: Target,
   method: string,

@@ -1,4 +1,4 @@
-/** A server that is killed while a provider answers in the background, and the one that comes after it. */
+/** A server is killed during a provider's background response, and its successor reattaches. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'

@@ -1,4 +1,4 @@
-/** A redacted value is in no answer of any protocol, in no stored byte and in no line of the server's log. */
+/** A redacted value is in no response of any protocol, no stored byte and no line of the server's log. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { Client } from 'pg'
@@ -26,12 +26,12 @@ const SECRETS = [
   '4242 4242 4242 4242',
 ]
 
-/** What would give a secret away: its end, which nothing but the secret has. */
+/** Traces of a secret: its end, which occurs nowhere else. */
 const TRACES = SECRETS.map((secret) => secret.slice(-14))
 
 const redact = { patterns: [redactions.apiKeys, redactions.tokens, redactions.cardNumbers] }
 
-/** Says the secrets in every way there is, cut at random. */
+/** Emits the secrets in every kind of event, split at random. */
 function teller(random: Random) {
   const cut = function* (text: string): Generator<string> {
     for (let at = 0; at < text.length;) {
@@ -112,7 +112,7 @@ const requests: readonly (readonly [string, string, RequestInit])[] = [
   ],
 ]
 
-/** What reads it again, once it is stored. */
+/** Requests that read the stored run. */
 const reads = [
   '/runs',
   '/sessions?type=agent',

@@ -72,7 +72,7 @@ describe('a live run', () => {
     await withSeed(async (random) => {
       const server = await startServer({ store: temporaryDatabase() })
       for (let round = 0; round < 2; round++) {
-        // More than the buffers on the way hold, so that who reads slowly is still behind while the end moves on.
+        // More than network buffers hold, so that a slow reader is still behind while the log grows.
         const { id } = await startRun(server, Array.from({ length: 40 }, () => 'big 200; text 40 every 0').join('; '))
         const leader = followRun(server, id)
         let isOver = false
@@ -168,7 +168,7 @@ async function expectSameFromEverywhere(server: Target, id: string, log: Buffer)
   }
 }
 
-/** What a client has in the end that is cut after so many events. */
+/** All bytes of a client that is cut after `cutAfter` events and resumes. */
 async function cutAndResume(server: Target, id: string, cutAfter: number, by: 'header' | 'query'): Promise<Buffer> {
   const before = followRun(server, id, { cutAfter })
   await before.ended
@@ -177,7 +177,7 @@ async function cutAndResume(server: Target, id: string, cutAfter: number, by: 'h
   return Buffer.concat([before.log, rest.log])
 }
 
-/** What a client has in the end that is cut now and then, and is slow or not. */
+/** All bytes of a client that is cut at times, and is slow or not. */
 async function followWithCuts(server: Target, id: string, random: Random): Promise<Buffer> {
   const restMs = random.pick([0, 10])
   const parts: Buffer[] = []

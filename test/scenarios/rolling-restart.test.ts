@@ -17,7 +17,7 @@ const RUNS_PER_RESTART = 20
 const UNDER_WAY = 10
 const server = await startPostgres()
 
-/** Of the components that may be picked, all but the one whose runs fail when they outlast the drain. */
+/** All selectable components except the one whose runs fail if they outlast the drain. */
 class Lasting extends Random {
   override pick<Item>(items: readonly Item[]): Item {
     return super.pick(items.filter((item) => item !== 'lab'))
@@ -62,7 +62,7 @@ test(
       // Otherwise nothing was in progress when a node got SIGTERM.
       expect(recovered).toBeGreaterThan(0)
       expect(logs.some(([, log]) => log.includes('event: run.released\n'))).toBe(true)
-      // A node that drains says so, and is asked no more.
+      // A draining node reports it, and gets no more requests.
       expect([...statuses].filter((status) => status >= 300 && status !== 503)).toEqual([])
     }),
   480_000,

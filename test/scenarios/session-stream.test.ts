@@ -1,4 +1,4 @@
-/** A session that is followed through nodes that die: one cursor, whichever node delivers and whichever executes. */
+/** A session that is followed while nodes die: one cursor, valid on every node. */
 import { expect, onTestFinished, test } from 'vitest'
 import { createClient } from '../../src/client/index.ts'
 import { collect, ends, expectWhole } from '../client/session-checks.ts'

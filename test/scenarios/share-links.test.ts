@@ -21,7 +21,7 @@ async function serve(options: NativeOptions = {}): Promise<NativeServer> {
   return serveNative({ auth: { securityKey: KEY }, ...options })
 }
 
-/** A plain EventSource, which says what it hears. */
+/** A plain EventSource that prints its events. */
 const LISTEN = `
   const source = new EventSource(process.argv[1])
   source.addEventListener('text.delta', ({ type }) => console.log(type))

@@ -25,7 +25,7 @@ const STALLED = 8
 /** Twice STALLED clients hold a slice each, of 256 KiB and an event at most: 8 MB. The output is three times as large. */
 const BOUND_MB = 12
 const STALL_MS = 2000
-/** More than the kernel buffers between the two; some machines let a socket receive 32 MiB that nobody reads. */
+/** More than the kernel buffers between the two; some machines buffer 32 MiB per socket. */
 const WORDY_BYTES = 48 * 1024 * 1024
 /** So slow that 16 MB take twice as long as a subscriber may stall; in that time the buffers between the two are emptied once. */
 const BYTES_PER_MS = 4000
@@ -115,7 +115,7 @@ test('[SUB-1] a slow subscriber that keeps reading stays connected, however long
   expect(slow.log.equals(await readLog(server, id))).toBe(true)
 })
 
-/** Reads a large run to its end, and keeps nothing of it. */
+/** Reads a large run to its end without keeping it. */
 async function readWhole(server: Target, id: string): Promise<void> {
   const log = await readLog(server, id)
   expect(checkedEnd(id, log).at(-1)).toMatchObject({ type: 'run.completed' })

@@ -167,7 +167,7 @@ describe('[RUN-2] [RUN-3] a stop', () => {
     expect(await stopRun(server, id, WAIT_MS)).toMatchObject({ status: 'cancelled' })
     const { events } = await getRun(server, id)
     expect(stopsOf(await expectOneEnd(server, id))).toHaveLength(1)
-    // Whatever it still says has had the time to be written that another run needs for its own texts.
+    // Output after the stop would have been written in the time that another run needs for its texts.
     await untilFinished(server, (await startRun(server, 'text 50 every 1')).id)
     expect(await getRun(server, id)).toMatchObject({ status: 'cancelled', events })
   })

@@ -1,4 +1,4 @@
-/** PostgreSQL goes away while nodes work: within `--store-outage` that costs no run anything, and beyond it every run is recovered. */
+/** PostgreSQL outages: within `--store-outage` no run is affected, and after it every run is recovered. */
 import { setTimeout as wait } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { type OpenPostgresOptions, openPostgresStore } from '../../src/stores/postgres/index.ts'

@@ -25,7 +25,7 @@ async function filesOf({ certificate, key }: typeof first): Promise<{ readonly c
   return files
 }
 
-/** What a new connection is shown. */
+/** The certificate of a new connection. */
 function serialAt(port: number): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect(

@@ -1,4 +1,4 @@
-/** Nothing that an agent does outside of its run ends the process, in a server of the command line and in an embedded one. */
+/** Errors of an agent outside of its run do not end the process, in a command-line server and an embedded one. */
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { isOwnDefect } from '../../src/cli/serving/uncaught-errors.ts'
@@ -15,7 +15,7 @@ function serve(): Promise<ServerProcess> {
   return startServer({ store: temporaryDatabase(), command: ['serve', join(folder, 'agents.ts')] })
 }
 
-/** The same options are given to a program that reads none. */
+/** A program that reads no options gets the same ones. */
 function embed(): Promise<ServerProcess> {
   return startServer({
     store: temporaryDatabase(),

@@ -1,4 +1,4 @@
-/** The list of `npm run mutations` follows the source: every change can still be made, and every test is still there. */
+/** The list of `npm run mutations` is current: every change applies, and every test exists. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'

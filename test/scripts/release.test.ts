@@ -1,4 +1,4 @@
-/** What a release writes: versions and the changelog. */
+/** Output of a release: versions and the changelog. */
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import {

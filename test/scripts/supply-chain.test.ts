@@ -1,4 +1,4 @@
-/** What `npm run audit:deps` and `npm run sbom` say. */
+/** Output of `npm run audit:deps` and `npm run sbom`. */
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'

@@ -19,7 +19,7 @@ const everybody: readonly Caller[] = [...unknown, 'bob', 'other tenant', 'reader
 /** Methods that change nothing. */
 const READING = /^(Get|List|SubscribeToTask|TaskSubscription)/
 
-/** About nothing that anybody owns. */
+/** Methods that concern no owned run. */
 const ABOUT_NOBODY = /AgentCard$|^(SendMessage|SendStreamingMessage|ListTasks)$/
 
 const webhook = { id: 'hook', url: 'https://example.com/hook' }
@@ -40,7 +40,7 @@ function expected(caller: Caller, name: string): readonly Refusal[] {
   return ABOUT_NOBODY.test(name) ? [undefined] : ['NOT_FOUND']
 }
 
-/** One call of every method by every caller; what came back where it is not what it should be. */
+/** Calls every method as every caller, and returns unexpected results. */
 async function walk(
   world: World,
   names: readonly string[],
@@ -97,7 +97,7 @@ test('[SEC-1] [SEC-2] every JSON-RPC method rejects callers without permission',
   expect(wrong.filter((problem) => !isUnset(problem))).toEqual([])
 })
 
-/** Of MCP: the status and the code say who may not. */
+/** MCP: the status and the code identify the refusal. */
 const mcpMethods: Readonly<Record<string, (run: string) => object>> = {
   'tools/call': () => ({ name: 'lab', arguments: { input: 'say kelp' }, task: {} }),
   'tasks/get': (taskId) => ({ taskId }),
@@ -311,7 +311,7 @@ test('[SEC-1] [SEC-2] the WebSocket of a chat rejects callers without permission
   expect(await chatSocketSays(world, alice.token, resume)).toContain(SECRET)
 })
 
-/** The status that refuses the upgrade, or what comes until there is an error or the secret. */
+/** The status that refuses the upgrade, or all messages up to an error or the secret. */
 async function chatSocketSays(
   { server }: World,
   token: string | undefined,
@@ -331,7 +331,7 @@ async function chatSocketSays(
   return got.join('\n')
 }
 
-/** All that a socket says to these commands, each of which is answered by one message at least. */
+/** All messages of a socket in response to these commands, at least one for each. */
 async function converse(
   { server }: World,
   path: string,

@@ -64,7 +64,7 @@ export function subscriptionTo(run: string): object {
   return { type: 'pull-wake', streams: [`kelp-${run}`], wake_stream: `wakes-${run}` }
 }
 
-/** Bodies by the end of the path; what has none here is sent an empty object. */
+/** Bodies by the end of the path. Default: an empty object. */
 const bodies: readonly (readonly [RegExp, (subject: Subject) => unknown])[] = [
   [/^PUT \/v1\/stream\/__ds\/subscriptions\/\{id\}$/, ({ run }) => subscriptionTo(run)],
   [/^POST \/v1\/stream\/__ds\/subscriptions\/\{id\}\/streams$/, () => ({ streams: ['kelp'] })],

@@ -1,6 +1,6 @@
 /**
  * Every route of every protocol with every kind of credential. The routes come from the protocols as the server mounts them: a new one
- * is walked without anybody's doing, and fails here until `requests.ts` can call it.
+ * is included automatically, and fails here until `requests.ts` can call it.
  */
 import { expect, test } from 'vitest'
 import type { Route } from '../../src/http/routing/route.ts'
@@ -9,7 +9,7 @@ import { call, startRun, type Target, untilStatus } from '../support/http.ts'
 import { bodyFor, componentFor, pathFor, type Subject, subscriptionTo } from './requests.ts'
 import { APPROVING, type Caller, openWorld, SECRET, strangers, type World } from './world.ts'
 
-/** Served to everybody. Whoever adds one says so here. */
+/** Public routes. New ones must be added here. */
 const PUBLIC = [
   'GET /',
   'GET /.well-known/agent-card.json',
@@ -38,10 +38,10 @@ const PUBLIC = [
   'POST /v1/stream/__ds/subscriptions/{id}/release',
 ]
 
-/** Requests that change nothing, though their method could; what JSON-RPC asks for is in its body, and walked by method. */
+/** Requests that change nothing despite their method. JSON-RPC has its method in the body, and is walked by method. */
 const READING_POST = /\/resume\/?$|^\/a2a\/\{component\}\/?$|^\/$|\/responses\/compact$/
 
-/** Facts about the server and all its users, and what the server's own credential may do at an upstream. */
+/** Facts about the server and all its users, and requests to an upstream with the server's own credential. */
 const FOR_ADMINS = [
   'GET /console/api/server',
   'GET /admin/metrics',
@@ -50,13 +50,13 @@ const FOR_ADMINS = [
   ...['GET', 'POST', 'PUT', 'PATCH', 'DELETE'].map((method) => `${method} /upstream/{name}/{path*}`),
 ]
 
-/** Parts of AgentOS that are not served, and say so. */
+/** Parts of AgentOS that are reported as unsupported. */
 const NOT_HERE = /is not supported by this server/
 
 /** Needs a webhook that was given up after hours. */
 const UNREACHABLE = ['POST /a2a/dead-letters/{task}/{config}/retry']
 
-/** What is done to a run that has not ended. */
+/** Commands to an unfinished run. */
 const WAITING = /\/(answers|continue|stop|cancel)\/?$|^POST .*\/tasks\/\{id\}$|\/approvals\/\{/
 
 const nameOf = ({ method, path }: Route): string => `${method} ${path}`
@@ -91,7 +91,7 @@ async function ask(
   return { status: response.status, text: await response.text() }
 }
 
-/** A run of alice's that has ended, or that asks something. */
+/** A run of alice's that has ended, or waits for an answer. */
 async function subjectFor({ server, token }: World, path: string, state: 'completed' | 'paused'): Promise<Subject> {
   const alice: Target = { url: server.url, token: token('alice')! }
   const component = path.startsWith('/approvals/{') ? APPROVING : componentFor(path)
@@ -220,7 +220,7 @@ test(
   },
 )
 
-/** Routes that take a share link; what such a link opens is one run. Whoever adds one says so here. */
+/** Routes that accept a share link, which opens one run. New ones must be added here. */
 const SHAREABLE = ['GET /runs/{id}', 'GET /runs/{id}/events', 'POST /runs/{id}/answers', 'POST /runs/{id}/stop']
 
 async function newLink({ server, token }: World, run: string): Promise<string> {

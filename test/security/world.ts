@@ -16,7 +16,7 @@ import { call, startRun, type Target } from '../support/http.ts'
 import { servedProtocols } from '../support/served-protocols.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 
-/** A walk is what quotas are there to stop. */
+/** No quotas, which would stop a walk. */
 const PATIENT: Partial<Limits> = {
   maxConcurrentRuns: 100_000,
   maxAuthFailureBurst: 1_000_000,
@@ -29,10 +29,10 @@ const PATIENT: Partial<Limits> = {
   maxWebhooksPerPrincipal: 1_000_000,
 }
 
-/** Texts of alice's runs: nobody else may ever see them. */
+/** Texts of alice's runs, which no other caller may see. */
 export const SECRET = 'the-secret-of-alice'
 
-/** Callers that must get nothing but 401. Those whose credential ends have used it before. */
+/** Callers that must get only 401. Revoked and expired credentials were used before. */
 export const strangers = [
   'none',
   'unknown key',
@@ -61,11 +61,11 @@ export interface World {
   readonly keys: string
   readonly routes: readonly ServedRoute[]
   readonly sockets: readonly string[]
-  /** Undefined for nobody. */
+  /** Undefined for anonymous callers. */
   readonly token: (caller: Caller) => string | undefined
 }
 
-/** Id of a component that says its input, and waits for an approval. */
+/** Id of a component that echoes its input and waits for an approval. */
 export const APPROVING = 'approving'
 
 const approving = agent({

@@ -1,4 +1,4 @@
-/** Pages of other origins: which are let in, and what the operator hears of the others. */
+/** Pages of other origins: which are allowed, and the operator's warning about the others. */
 import { expect, onTestFinished, test } from 'vitest'
 import { labComponents } from '../../src/agents/lab/kinds.ts'
 import { createServer, type ServerOptions } from '../../src/server/create-server.ts'

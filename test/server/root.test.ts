@@ -1,4 +1,4 @@
-/** What is at the root of a server, and of an application that one is mounted in. */
+/** The root path of a server, and of an application that mounts one. */
 import express from 'express'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'

@@ -9,7 +9,7 @@ import { Subscriber } from './subscriber.ts'
 import type { SimNode, SimProcess } from './node.ts'
 import type { World } from './world.ts'
 
-/** How long a client waits for an answer before it asks another node. */
+/** How long a client waits for a response before it tries another node. */
 const TIMEOUT_MS = 8000
 
 export class Client {
@@ -42,7 +42,7 @@ export class Client {
     return this.#finished && this.#repeated && this.#stopped && this.#subscribers.every(({ isDone }) => isDone)
   }
 
-  /** Description of what it waits for, for reports. */
+  /** What it waits for, for reports. */
   unfinished(): string[] {
     if (this.isDone) return []
     const missing = this.#subscribers.filter(({ isDone }) => !isDone).map((subscriber) => subscriber.state())
@@ -183,7 +183,7 @@ export class Client {
     }
   }
 
-  /** Looks after the run until it has ended. */
+  /** Handles the run until it has ended. */
   async #watch(): Promise<void> {
     while (!this.#finished) {
       await this.rest(1000, 4000)
@@ -221,7 +221,7 @@ export class Client {
     await answering
   }
 
-  /** As when two people answer, or one clicks twice: whichever comes second gets no effect. */
+  /** Like two people who answer, or a double click: the second answer has no effect. */
   async #answerAgain(id: string, answers: Readonly<Record<string, unknown>>): Promise<void> {
     await this.rest(0, this.#world.random.pick([5, 300, 4000]))
     await this.call((service) => service.answer(this.principal, id, answers)).catch((cause: unknown) =>
@@ -229,7 +229,7 @@ export class Client {
     )
   }
 
-  /** Errors that a client has to live with. Any other one is a defect. */
+  /** Errors that a client must expect. Any other one is a defect. */
   #expected(cause: unknown, what: string): void {
     if (!isHoldfastError(cause)) {
       if (cause instanceof Error && /^(no answer|connection refused)$/.test(cause.message)) return

@@ -11,7 +11,7 @@ export interface Defect {
   readonly invariant: string
   /** The first seed, from 1 on, that fails. */
   readonly seed: number
-  /** Looked for in worlds without faults: only where nothing goes wrong is it wrong. */
+  /** Searched for in worlds without faults, because the defect is a violation only there. */
   readonly isFaultless?: true
 }
 

@@ -25,14 +25,14 @@ interface Envelope {
   readonly data: Readonly<Record<string, unknown>>
 }
 
-/** The run as the store says it is: what of it can be compared. */
+/** The comparable part of a run as the store has it. */
 export interface ClaimedState {
   readonly status: string
   readonly attempt: number
   readonly interruptions?: number
 }
 
-/** Which statuses an event may follow, and where it leads. */
+/** Statuses that an event may follow, and the status it leads to. */
 const MOVES: Readonly<Record<string, readonly [readonly Status[], Status | 'same']>> = {
   'run.started': [['queued', 'running'], 'running'],
   'run.paused': [['running', 'paused'], 'paused'],
@@ -67,10 +67,10 @@ export class ModelRun {
   waiting = new Set<string>()
   /** Answers that clients gave, by question. */
   readonly given = new Map<string, Set<string>>()
-  /** How often each piece of work was begun since its results were last dropped, by key. */
+  /** How often each piece of work was started since its results were last dropped, by key. */
   executions = new Map<string, number>()
   decisions = new Map<string, number>()
-  /** Where the ledger begins that is valid now. */
+  /** Index at which the valid ledger starts. */
   eraFrom = 0
   finishedAt = 0
 
@@ -87,13 +87,13 @@ export class ModelRun {
 
 export class Model {
   readonly runs = new Map<string, ModelRun>()
-  /** Which run a key stands for. */
+  /** The run of an idempotency key. */
   readonly #keys = new Map<string, string>()
   events = 0
-  /** Nothing goes wrong in this world: no run is interrupted in it. */
+  /** This world has no faults: no run is interrupted in it. */
   isFaultless = false
 
-  /** The first one decides: what follows may be its consequence. */
+  /** The first violation: later ones may be its consequence. */
   first: Violation | undefined
 
   violation(invariant: string, message: string): Violation {
@@ -405,7 +405,7 @@ export class Model {
     if (error.code === 'diverged' || error.code === 'internal') lie('its agent throws something else')
   }
 
-  /** The output that stands is what the script says: each text once, in order, and none of what failed. */
+  /** The output without retractions is the script's: each text once, in order, and none of failed work. */
   #checkTexts(run: ModelRun): void {
     const standing: string[] = []
     const retracted = retractedIndexes(run.events)
@@ -439,7 +439,7 @@ export class Model {
 const TEXT =
   /^id: (\d+)\nevent: text\.delta\ndata: \{"run":"([^"\\]+)","index":(\d+),"time":"[^"\\]+","type":"text\.delta","data":\{"text":"([^"\\]*)"\}\}\n\n$/
 
-/** The event of a record, where that is three lines and a blank one with the index that it should have. */
+/** The event of a record, if it has three lines and a blank one, with the expected index. */
 function envelopeOf(record: string, index: number): Envelope | undefined {
   const text = TEXT.exec(record)
   if (text !== null)
@@ -468,7 +468,7 @@ function retractedIndexes(events: readonly Envelope[]): Set<number> {
   return retracted
 }
 
-/** By the number of each text: what of it stands when the run has completed. */
+/** Texts by number, without retracted ones, after the run has completed. */
 export function expectedTexts(script: readonly Op[]): Map<string, readonly string[]> {
   const expected = new Map<string, readonly string[]>()
   const visit = (ops: readonly Op[]): void => {
@@ -484,7 +484,7 @@ export function expectedTexts(script: readonly Op[]): Map<string, readonly strin
 
 const texts = new Map<number, string[]>()
 
-/** Agents of all seeds say the same texts, so they are built once. */
+/** Agents of all seeds emit the same texts, so they are built once. */
 export function textsOf(n: number, count: number): readonly string[] {
   let known = texts.get(n)
   if (known === undefined) texts.set(n, (known = []))

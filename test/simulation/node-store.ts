@@ -1,4 +1,4 @@
-/** The shared store as one node sees it: over a network that loses requests and answers, and hints that may be lost, doubled or late. */
+/** The shared store as one node sees it: requests and responses can be lost, and hints lost, duplicated or late. */
 import { HoldfastError } from '../../src/core/model/errors.ts'
 import { Hints } from '../../src/core/delivery/hints.ts'
 import { isFinished, type Run } from '../../src/core/model/run.ts'
@@ -23,14 +23,14 @@ import type { Append, SharedStore } from './shared-store.ts'
 
 /** How requests of a node reach the store, and its answers the node. */
 export interface Link {
-  /** Resolves with what `apply` gives at the store; rejects with `unavailable` when request or answer are lost. */
+  /** Resolves with the result of `apply` at the store; rejects with `unavailable` if the request or the response is lost. */
   request<Result>(label: string, apply: () => Promise<Result>): Promise<Result>
   readonly shared: SharedStore
-  /** How many of so many records the next commit takes. */
+  /** How many of `records` records the next commit takes. */
   batch(records: number): number
   /** Whether the store gets the next commit twice. */
   isDoubled(): boolean
-  /** Another slice in the place of the one that was asked for, where the store errs. */
+  /** Another slice in place of the requested one, if the store errs. */
   misread(id: string, slice: Slice): Promise<Slice>
 }
 
@@ -143,7 +143,7 @@ export class NodeStore implements Store {
   async close(): Promise<void> {}
 }
 
-/** Sends what was appended in batches, one at a time. */
+/** Sends appended records in batches, one at a time. */
 class NodeWriter implements LogWriter {
   readonly #link: Link
   readonly #id: string
@@ -224,7 +224,7 @@ function refused(cause: unknown): void {
   if (!(cause instanceof HoldfastError)) throw cause
 }
 
-/** An object of the store whose methods are requests. */
+/** An object of the store whose methods are sent as requests. */
 function over<Target extends object>(link: Link, target: Target, name: string): Target {
   return new Proxy(target, {
     get(object, key) {

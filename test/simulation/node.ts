@@ -47,7 +47,7 @@ export class SimNode {
     this.deliver(started, () => started.service.startScheduling())
   }
 
-  /** The process is gone, with all that it waits for. */
+  /** The process dies, with everything that it waits for. */
   crash(): void {
     if (this.process === undefined) return
     this.#world.scheduler.note(`node ${this.index} crashes`)
@@ -69,7 +69,7 @@ export class SimNode {
     held.forEach((act, at) => this.#world.scheduler.after(at * 0.001, 'held', act))
   }
 
-  /** Does something in a process of this node, when it runs; never when that process is gone. */
+  /** Runs a function in a process of this node; never after that process has died. */
   deliver(to: SimProcess, act: () => void): void {
     if (this.process !== to) return
     if (this.#held !== undefined) {

@@ -27,12 +27,12 @@ export interface RunPlan {
   readonly session: number
   readonly owner: number
   readonly script: readonly Op[]
-  /** When a stop is asked for, from the start on. */
+  /** Time from the start to the stop. */
   readonly stopAfter?: number
   /** A second start with the same key: of the same body, or of another one. */
   readonly repeat?: 'same' | 'other'
   readonly subscribers: readonly Wire[]
-  /** Whether its agent is let go while it is paused. */
+  /** Whether its agent is released while the run is paused. */
   readonly release: boolean
 }
 
@@ -46,23 +46,23 @@ export type Fault =
   | { readonly kind: 'storeStep'; readonly at: number; readonly byMs: number }
 
 export interface Chances {
-  /** Of a request to the store that is not carried out. */
+  /** Probability that a request to the store is not executed. */
   readonly lostRequest: number
-  /** Of a request that is carried out and whose answer does not come. */
+  /** Probability that a request is executed and its response lost. */
   readonly lostAnswer: number
   readonly lostHint: number
   readonly doubledHint: number
   readonly lateHint: number
-  /** Of an answer that is of another run or place than was asked for. */
+  /** Probability of a response with another run or position than requested. */
   readonly misread: number
-  /** Of a batch of records that is committed in parts. */
+  /** Probability that a batch of records is committed in parts. */
   readonly torn: number
-  /** Of a crash of the node at an await of the store. */
+  /** Probability that the node crashes while it awaits the store. */
   readonly crashAtAwait: number
-  /** Of a subscriber that leaves, or stops reading, when it is given something. */
+  /** Probability that a subscriber disconnects or stops reading when it gets a frame. */
   readonly disconnect: number
   readonly stall: number
-  /** Of a connection that brings nothing any more, without either side being told. */
+  /** Probability that a connection delivers nothing more, unnoticed by both sides. */
   readonly halfOpen: number
 }
 
@@ -108,7 +108,7 @@ export function planOf(seed: number, size: PlanSize = USEFUL_SIZE): Plan {
   return isCalm ? withoutFaults(plan) : plan
 }
 
-/** The same where nothing goes wrong. Hints that are lost and clients that leave are no faults: nothing may come of them. */
+/** The same without faults. Lost hints and disconnects are no faults: they must have no effect. */
 export function withoutFaults(plan: Plan): Plan {
   const { chances } = plan
   return { ...plan, faults: [], chances: { ...chances, lostRequest: 0, lostAnswer: 0, misread: 0, crashAtAwait: 0 } }

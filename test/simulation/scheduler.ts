@@ -1,6 +1,6 @@
 /**
- * The simulated time. One event at a time is taken from a heap and everything that it leads to without waiting is done before the next:
- * promises are the only concurrency that is left, and their order is fixed.
+ * The simulated time. Takes one event at a time from a heap, and completes everything that it causes without waiting before the next:
+ * promises are the only concurrency left, and their order is fixed.
  */
 import type { Random } from '../support/random.ts'
 
@@ -37,7 +37,7 @@ export class Scheduler {
     this.trace = options.trace ? [] : undefined
   }
 
-  /** Of all that happened so far, in its order. */
+  /** Hash of everything that happened, in order. */
   get hash(): string {
     return (this.#hash >>> 0).toString(16).padStart(8, '0')
   }
@@ -58,12 +58,12 @@ export class Scheduler {
     return event
   }
 
-  /** Before the next event, whatever that is. */
+  /** Calls `act` before the next event. */
   defer(act: () => void): void {
     this.#deferred.push(act)
   }
 
-  /** Notes what happened: it is part of the hash, and of the trace where one is kept. */
+  /** Records what happened in the hash, and in the trace if there is one. */
   note(text: string): void {
     let hash = this.#hash ^ (this.now * 1000)
     for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193)
@@ -80,7 +80,7 @@ export class Scheduler {
         } catch (cause) {
           return reject(cause)
         }
-        // A tick that is asked for in a microtask comes when no microtask is left.
+        // A tick that a microtask requests comes when no microtask is left.
         if (this.steps % REAL_TURN_STEPS === 0) setImmediate(step)
         else queueMicrotask(() => process.nextTick(step))
       }

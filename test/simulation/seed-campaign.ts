@@ -15,7 +15,7 @@ export interface SeedCampaign {
   readonly seconds: number
   readonly size: PlanSize
   readonly workers: number
-  /** Whether to go on after a failure. */
+  /** Whether to continue after a failure. */
   readonly keepGoing: boolean
   /** Called with each range when all before it are done. */
   readonly onRange: (result: RangeResult) => void

@@ -1,4 +1,4 @@
-/** A thread that simulates the ranges of seeds that it is sent. */
+/** A thread that simulates ranges of seeds. */
 import { parentPort } from 'node:worker_threads'
 import { type SeedRange, simulateRange } from './seed-range.ts'
 

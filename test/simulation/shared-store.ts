@@ -1,4 +1,4 @@
-/** The store that all simulated nodes share: the memory store's logic, watched by the model at every step that it takes. */
+/** The store that all simulated nodes share: the memory store's logic, checked by the model at every step. */
 import type { Clock } from '../../src/core/ports/clock.ts'
 import { HoldfastError } from '../../src/core/model/errors.ts'
 import type { Run } from '../../src/core/model/run.ts'
@@ -76,7 +76,7 @@ export class SharedStore {
     return this.memory.requestStop(id, stop)
   }
 
-  /** Appends under an epoch: all of it, or a refusal. */
+  /** Appends under an epoch: everything, or nothing with an error. */
   async commit(id: string, epoch: number, first: number, batch: readonly Append[]): Promise<void> {
     const writer = this.memory.writer(id, { epoch, next: first })
     for (const { record, change } of batch) writer.append(record, change)

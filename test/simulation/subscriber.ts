@@ -11,7 +11,7 @@ import type { SimNode, SimProcess } from './node.ts'
 import { isSuccess, projectionOf, textOf } from './wires.ts'
 import type { World } from './world.ts'
 
-/** A connection on which nothing comes for so long is given up. */
+/** A connection is given up after this silence. */
 const SILENCE_MS = 20_000
 const decoder = new TextDecoder()
 
@@ -52,7 +52,7 @@ export class Subscriber {
     }
   }
 
-  /** Resolves when the connection has ended, for whatever reason. */
+  /** Resolves when the connection has ended, for any reason. */
   async #connect(after: number): Promise<void> {
     const connection = ++this.#connections
     const { promise: ended, resolve: end } = Promise.withResolvers<void>()
@@ -75,7 +75,7 @@ export class Subscriber {
     this.#connections++ // what is still under way is not read any more
   }
 
-  /** Reads what a connection brings, for as long as it is the present one. */
+  /** Reads a connection while it is the current one. */
   #reader(run: Run, connection: number): (slice: Slice | 'finished') => void {
     let state = this.#projection?.initial(run)
     let count = 0
@@ -179,7 +179,7 @@ class Connection implements Sink {
   readonly #end: () => void
   #subscription: Subscription | undefined
   #isFull = false
-  /** Nothing arrives any more, and the server does not know. */
+  /** The connection delivers nothing more, unnoticed by the server. */
   #isHalfOpen = false
   #isClosed = false
   #arrivesAt = 0
@@ -204,7 +204,7 @@ class Connection implements Sink {
     if (this.#isClosed) subscription.close()
   }
 
-  /** The client looks now and then whether the server is still there. */
+  /** The client checks at intervals whether the server is still there. */
   connected(): void {
     const { scheduler } = this.#world
     this.#heardAt = scheduler.now
@@ -249,7 +249,7 @@ class Connection implements Sink {
     this.#after(() => this.#end())
   }
 
-  /** The client is gone; the server notices later. */
+  /** The client has disconnected; the server notices later. */
   close(): void {
     if (this.#isClosed) return
     this.#isClosed = true

@@ -36,7 +36,7 @@ const SUCCESS: Readonly<Record<ProjectedWire, RegExp>> = {
   'ai-sdk': /"type":"finish".*"status":"completed"/,
   'ag-ui': /"type":"RUN_FINISHED".*"outcome":\{"type":"success"\}/,
 }
-/** The stream ended before the run did, and says so: output that it had sent was retracted. */
+/** The stream reports that it ended before the run, because output that it had sent was retracted. */
 const CUT = /withdrawn|retract/i
 
 /** Whether the frames report success; undefined if the stream does not report the outcome. */

@@ -15,7 +15,7 @@ import { SharedStore, unavailable } from './shared-store.ts'
 
 /** How long after the last fault everything has to be over: suspects of crashes wait for each other. */
 const BOUND_MS = 15 * 60_000
-/** Steps after which a simulation that does not end is given up. */
+/** Maximum steps of a simulation. */
 const STEPS_MAX = 400_000
 /** How long a node waits for a store that does not answer. */
 const STORE_TIMEOUT_MS = 3000
@@ -46,7 +46,7 @@ export class World {
   readonly clients: readonly Client[]
   readonly limits: Partial<Limits>
   readonly random: Random
-  /** The process in which the present step happens. */
+  /** The process of the current step. */
   current: SimProcess | undefined
   loggerOf: ((node: number) => Logger) | undefined
   readonly #randomSteps: number
@@ -113,7 +113,7 @@ export class World {
   async run(): Promise<Outcome> {
     const restoreLoop = replaceEventLoop({
       defer: (act) => this.scheduler.defer(act),
-      soon: (act) => this.#later(1, act),
+      afterPending: (act) => this.#later(1, act),
       now: () => this.scheduler.now,
     })
     const restoreDigest = replaceDigest()
@@ -193,7 +193,7 @@ export class World {
     })
   }
 
-  /** At the await of the store that is beginning: before it is carried out, after it, or when its answer has come. */
+  /** At a call of the store: before it is executed, after it, or when its response has arrived. */
   #crashSoon(node: SimNode): void {
     const { process } = node
     this.scheduler.after(this.latency() * this.random.pick([0, 1, 2, 3]), 'crash at await', () => {
@@ -287,7 +287,7 @@ export class World {
     return true
   }
 
-  /** It has ended, or it waits for a person who does not know that it was started. */
+  /** The run has ended, or waits for a person who does not know that it was started. */
   #isSettled(run: ModelRun): boolean {
     if (run.isFinished) return true
     return run.status === 'paused' && this.clients.some((client) => client.plan === run.plan && client.isRefused)
@@ -332,7 +332,7 @@ export function simulate(plan: Plan, options?: WorldOptions): Promise<Outcome> {
   return new World(plan, options).run()
 }
 
-/** When a fault is over, and what it stopped runs again. */
+/** Time at which a fault is over and its processes run again. */
 function endOf(fault: Fault): number {
   const over = fault.at + ('forMs' in fault ? fault.forMs : 0)
   return fault.kind === 'drain' ? over + 20_000 : over

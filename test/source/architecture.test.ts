@@ -1,4 +1,4 @@
-/** Rules that hold for the whole source: who may import what, no cycles, and who may append to a log. */
+/** Rules for the whole source: allowed imports, no cycles, and who may append to a log. */
 import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'

@@ -44,7 +44,7 @@ describe('docs/invariants.md', () => {
   })
 })
 
-/** Ids that stand in brackets in a title, and the files they are in. Only strings count: a comment proves nothing. */
+/** Ids in brackets in a title, and their files. Only strings count: a comment proves nothing. */
 function citations(patterns: readonly string[]): Map<string, string[]> {
   const found = new Map<string, string[]>()
   for (const file of globSync(patterns, { cwd: root })) {

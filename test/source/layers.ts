@@ -1,4 +1,4 @@
-/** The import rule: which part of the source may know which, as a table, and what a tree breaks of it. */
+/** The import rule as a table, and a check that lists violations. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { type ImportedModule, importsOf } from '../../scripts/imports.ts'
@@ -75,15 +75,15 @@ export const pure: readonly string[] = [
 ]
 
 export interface Edge {
-  /** Paths below the source folder, such as `core/run.ts`. */
+  /** Paths below the source folder, such as `core/service.ts`. */
   readonly from: string
-  /** The file where the specifier leads to one, the specifier itself where it names a package or leads nowhere. */
+  /** The file that the specifier resolves to, or the specifier itself for a package or a missing file. */
   readonly to: string
   readonly kind: ImportedModule['kind']
   readonly where: 'source' | 'package' | 'nowhere'
 }
 
-/** Every import of every file of a source folder, tests apart. */
+/** Every import of every file of a source folder, except tests. */
 export function edgesOf(folder: string): Edge[] {
   const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) =>
     /(?<!\.test|\.d)\.ts$/.test(file),
@@ -103,7 +103,7 @@ function resolve(folder: string, from: string, { specifier, kind }: ImportedModu
   return { from, to, kind, where: existsSync(join(folder, to)) ? 'source' : 'nowhere' }
 }
 
-/** Each line says which import breaks the rule, and how. */
+/** Each line names an import that breaks the rule, and why. */
 export function violations(edges: readonly Edge[]): string[] {
   return edges.flatMap((edge) => {
     const problem = problemOf(edge)
@@ -137,7 +137,7 @@ function problemOfPackage(edge: Edge, from: string): string | undefined {
   return pure.includes(from) ? `${from} imports no package and no node: module` : undefined
 }
 
-/** `core/run.ts` is of `core`; `core/structure/`, `stores/memory.ts` and all in `stores/sqlite/` are parts of their own. */
+/** `core/service.ts` belongs to `core`; `core/structure/`, `stores/memory.ts` and all of `stores/sqlite/` are separate parts. */
 function partOf(file: string): string | undefined {
   const [first = '', second = ''] = file.replace(/\.ts$/, '').split('/')
   if (`${first}/${second}` in layers) return `${first}/${second}`

@@ -1,5 +1,5 @@
 /**
- * What a discarded attempt retracts, on every view of a log: scopes, actors and protocols. All of them ask one rule, which the
+ * Output retracted by a discarded attempt, on every view of a log: scopes, actors and protocols. All views use one rule, which the
  * last tests show by breaking it.
  */
 import { readdirSync, readFileSync } from 'node:fs'
@@ -42,7 +42,7 @@ vi.mock('../../src/core/structure/retraction.ts', async (original) => {
   return { ...real, retractedFrom }
 })
 
-/** By key, as events name them: team members, a workflow with a step, and branches of it that run concurrently. */
+/** Actors by key, as events name them: team members, a workflow with a step, and its concurrent branches. */
 const actors = new Map<string, Actor>(
   [
     'facts', // a member of a team
@@ -134,7 +134,7 @@ const cases: readonly Case[] = [
   },
 ]
 
-/** Everyone says something before and after the index from which output is retracted. */
+/** Every actor emits text before and after the index from which output is retracted. */
 function eventsOf({ by, scope, ledger }: Case): Event[] {
   const sayAll = (text: string): Event[] =>
     EVERYONE.map((key) => ({ type: 'text.delta', data: { text }, ...actorOf(key) }))
@@ -242,13 +242,13 @@ const views: Readonly<Record<string, View>> = {
     }
     return new Map([[OWN, output.flatMap(({ content }) => content.map(({ text }) => text)).join('')]])
   },
-  /** The chunks that stand: what a client gets that replays the message. */
+  /** Chunks without retracted ones: what a client gets when it replays the message. */
   'AI SDK': (log) => {
     const { chunks } = stateOf(aiSdkProjection({ leg: 0, restart: 0, tools: 'dynamic' }), log)
     const standing = newestChunks(chunks, () => true)
     return new Map([[OWN, standing.map(({ chunk }) => (chunk.type === 'text-delta' ? chunk.delta : '')).join('')]])
   },
-  /** The messages that a client gets that attaches. */
+  /** The messages of a client that attaches. */
   'AG-UI': (log) => {
     const shown = new Map<string, string>()
     for (const { subagentRunId, content } of messagesOf(stateOf(agentKind.projection, log).pieces)) {

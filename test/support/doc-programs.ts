@@ -14,7 +14,7 @@ export function blocksOf(page: string, language: string): string[] {
   return [...text.matchAll(new RegExp(`^\`\`\`${language}\\n([^]*?)^\`\`\``, 'gm'))].map(([, code]) => code!)
 }
 
-/** Resolves with what the program printed; rejects if it fails or does not end. */
+/** Resolves with the program's output; rejects if it fails or does not end. */
 export async function runProgram(source: string): Promise<string> {
   const folder = temporaryFolder()
   mkdirSync(join(folder, 'node_modules'))

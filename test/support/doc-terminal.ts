@@ -32,7 +32,7 @@ export class Terminal {
     this.#shell.stdin!.write(`${commands}\n`)
   }
 
-  /** Resolves with what the commands printed when all of them have succeeded. */
+  /** Resolves with the output when all commands have succeeded. */
   async run(commands: string): Promise<string> {
     const mark = `block ${++this.#blocks} ended with`
     const before = this.output.length
@@ -62,7 +62,7 @@ export class Terminal {
   }
 }
 
-/** A project folder in which `npm install` has nothing to do, and `holdfast` and `npx holdfast` are the command of this repository. */
+/** A project folder with everything installed, in which `holdfast` and `npx holdfast` are the command of this repository. */
 export function projectFolder(): { folder: string; path: string } {
   const folder = temporaryFolder()
   const bin = join(folder, '.bin')

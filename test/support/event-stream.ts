@@ -119,7 +119,7 @@ export class EventStream {
   }
 }
 
-/** Where the frame ends that continues, or begins, with these bytes. */
+/** End of the frame that continues or starts with these bytes. */
 function frameEnd(before: Buffer | undefined, bytes: Buffer): number | undefined {
   if (before?.at(-1) === NEWLINE && bytes[0] === NEWLINE) return 1
   const end = bytes.indexOf('\n\n')

@@ -1,4 +1,4 @@
-/** As much of Express as tests and examples use: its own types are a package that nothing else needs. */
+/** The part of Express's types that tests and examples use. */
 declare module 'express' {
   import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
 

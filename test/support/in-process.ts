@@ -16,7 +16,7 @@ export interface InProcessOptions extends Partial<Omit<ServerOptions, 'store'>> 
 /** Shared default key, so that servers of one test can decrypt each other's secrets. */
 const SECRET_KEY = '5e'.repeat(32)
 
-/** Serves the lab by default; stopped after the test. By itself, or mounted as `HOLDFAST_TEST_MOUNT` says. */
+/** Serves the lab by default; stopped after the test. Standalone, or mounted according to `HOLDFAST_TEST_MOUNT`. */
 export async function serveInProcess(options: InProcessOptions = {}): Promise<Server> {
   const server = await openInProcess(options)
   onTestFinished(() => server.close())

@@ -1,4 +1,4 @@
-/** The system's clock, which a test can move ahead: timers that are due then fire at once. */
+/** The system's clock, which a test can move ahead: timers that become due fire at once. */
 import type { Clock } from '../../src/core/ports/clock.ts'
 
 interface Timer {

@@ -1,4 +1,4 @@
-/** Servers of other frameworks with Holdfast mounted in them, so that the suites of the protocols run there too. */
+/** Servers of other frameworks with Holdfast mounted, to run the protocol suites there too. */
 import { once } from 'node:events'
 import { createServer as createHttpServer, type Server as HttpServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -24,7 +24,7 @@ const hosts: Readonly<Record<string, (hf: Holdfast) => HttpServer>> = {
     serve({ fetch: new Hono().mount(MOUNT_PATH, hf.fetch).fetch, port: 0, hostname: '127.0.0.1' }) as HttpServer,
 }
 
-/** Options that only a server of its own has. */
+/** Options that only a standalone server has. */
 const OWN = ['host', 'port', 'tls'] as const
 
 /** Undefined if the server is to serve by itself. */

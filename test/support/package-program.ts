@@ -11,7 +11,7 @@ const root = join(import.meta.dirname, '../..')
 export interface PackageProgram {
   /** What it has printed. */
   readonly printed: () => string
-  /** Resolves when it has printed so many characters. */
+  /** Resolves when it has printed this many characters. */
   readonly untilPrinted: (characters: number) => Promise<void>
   readonly kill: () => Promise<void>
 }

@@ -1,4 +1,4 @@
-/** The package as it would be published, built apart from the repository's own `dist`, which other tests may be using. */
+/** The package as it would be published, built outside of the repository's `dist`, which other tests may use. */
 import { execFile } from 'node:child_process'
 import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 const execute = promisify(execFile)
 const root = join(import.meta.dirname, '../..')
 
-/** With this Node and the tools of this repository, whatever the machine has. */
+/** With this Node and the tools of this repository, independent of the machine. */
 export const toolsEnv: NodeJS.ProcessEnv = {
   ...process.env,
   PATH: [dirname(process.execPath), join(root, 'node_modules/.bin'), process.env['PATH']].join(delimiter),

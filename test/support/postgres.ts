@@ -132,7 +132,7 @@ export class PostgresServer {
     }
   }
 
-  /** Most of a start is creating the same files again: they are kept for the next server. */
+  /** Keeps the initial files for the next server: creating them is most of a start. */
   #initialize(template: string): void {
     const how = ['-U', 'holdfast', '-A', 'trust', '-E', 'UTF8', '--no-locale', '--no-sync', '--wal-segsize=1']
     this.#run('initdb', ['-D', this.#data, ...how])

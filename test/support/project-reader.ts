@@ -46,7 +46,7 @@ export class ProjectReader {
     return until('the server names its process', () => /It is process (\d+)/.exec(terminal.output)?.[1])
   }
 
-  /** The same for any address and scheme: resolves when the server says that it listens. */
+  /** The same for any address and scheme: resolves when the server prints that it listens. */
   async listen(command: string): Promise<void> {
     const terminal = new Terminal(this.folder, this.#env)
     terminal.type(command)

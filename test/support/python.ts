@@ -29,7 +29,7 @@ export async function ensurePython(requirements: string): Promise<string> {
   )
 }
 
-/** Debian has it in a package of its own, which brings Python where there is none; its files are elsewhere in each version. */
+/** Debian has it in a separate package, which installs Python if needed; its files are elsewhere in each version. */
 async function hasVenv(): Promise<boolean> {
   const found = await run('python3', ['-c', 'import ensurepip, venv']).catch(() => undefined)
   return found?.code === 0

@@ -1,4 +1,4 @@
-/** Values that fit a JSON schema, made from the schema and the prompt alone: what an obedient model would answer. */
+/** Values that fit a JSON schema, derived from the schema and the prompt: the output of an obedient model. */
 
 interface Schema {
   readonly const?: unknown

@@ -1,4 +1,4 @@
-/** Streams of text, as `resumable-stream` has them. */
+/** Text streams for `resumable-stream`. */
 
 export function streamOf(...chunks: readonly unknown[]): ReadableStream<string> {
   return new ReadableStream<string>({

@@ -28,7 +28,7 @@ const clerk = modelAgent({
   },
 })
 
-/** Calls the tool once, then says what came back. */
+/** Calls the tool once, then emits its result. */
 const refunds = scriptedModel({
   script: ({ results }) =>
     results.length === 0

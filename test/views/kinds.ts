@@ -44,7 +44,7 @@ function tested<State, Frame>(
 
 const sequenceOf = ({ sequence }: { readonly sequence: number }): number => sequence
 
-/** Each kind of component has names of its own for its events. */
+/** Each kind of component has its own event names. */
 function agentos(root: ComponentKind): TestedView {
   const kind = {
     name: `agentos ${root}`,

@@ -1,4 +1,4 @@
-/** What views keep in memory is what their cache counts, whatever the log has. */
+/** The memory of views equals what their cache counts, for any log. */
 import { describe, expect, test } from 'vitest'
 import { ViewCache } from '../../src/core/delivery/view-cache.ts'
 import type { Event } from '../../src/core/model/event.ts'

@@ -1,4 +1,4 @@
-/** Positions among the frames of a view and on the log, converted both ways. */
+/** Positions in the frames of a view and in the log, converted both ways. */
 import { describe, expect, test } from 'vitest'
 import { ViewCache } from '../../src/core/delivery/view-cache.ts'
 import { defaultLimits } from '../../src/core/model/limits.ts'

@@ -1,4 +1,4 @@
-/** What views cost for a run that asks often: frames with all of the output are built when they are read, not by every fold. */
+/** Cost of views for a run with many questions: frames with the whole output are built when read, not by every fold. */
 import { beforeAll, expect, test } from 'vitest'
 import { userMessagesProjection } from '../../src/ai-sdk/view/history.ts'
 import type { LoggedEvent } from '../../src/core/model/event.ts'
@@ -21,7 +21,7 @@ interface AskingRun {
   readonly log: readonly LoggedEvent[]
 }
 
-/** A run that says something, asks and is answered, again and again. */
+/** A run that emits text, asks and is answered, repeatedly. */
 async function askingRun(questions: number): Promise<AskingRun> {
   const store = createMemoryStore()
   const about = { session: 'asks', component: 'asker', owner: localOwner, claim: { worker: 'writer', ttlMs: 60_000 } }

@@ -1,4 +1,4 @@
-/** Shared views against plain folds: whatever is kept or evicted, each subscriber gets the tail of the uncut stream. */
+/** Shared views against plain folds: with any cache state, each subscriber gets the tail of the full stream. */
 import { type Encoded, textsOf } from '../../src/core/delivery/encoded.ts'
 import { describe, expect, test } from 'vitest'
 import { SubscriptionRegistry } from '../../src/core/delivery/subscription-registry.ts'
@@ -31,7 +31,7 @@ interface World {
   readonly stored: StoredRun
 }
 
-/** A run whose log has these events. */
+/** A run with these events in its log. */
 async function worldOf(events: ReturnType<typeof randomEvents>, limits: Partial<Limits> = {}): Promise<World> {
   const clock = createFakeClock()
   const store = createMemoryStore({ clock })
@@ -322,7 +322,7 @@ describe('a shared view', () => {
     }
   })
 
-  /** A view of a run whose store then fails over to a replica with another history of it. */
+  /** A view of a run whose store then fails over to a replica with a different log. */
   async function replaced(oldEvents: number, newEvents: number) {
     const clock = createFakeClock()
     const textsOn = async (store: Store, what: string, count: number): Promise<Store> => {

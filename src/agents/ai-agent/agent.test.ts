@@ -11,7 +11,7 @@ import { aiAgent } from './agent.ts'
 
 type Settings = ConstructorParameters<typeof ToolLoopAgent>[0]
 
-/** A model that says one thing a turn. */
+/** A model with one scripted text per turn. */
 function turns(...scripted: ScriptedOutput[]): Settings['model'] {
   return scriptedModel({ script: ({ turn }) => scripted[Math.min(turn, scripted.length) - 1]! })
 }
@@ -143,7 +143,7 @@ test('[RUN-2] AI SDK agent: a stop reaches the running tool', async () => {
   expect(reported).toBe(true)
 })
 
-/** And then nothing, for ever. */
+/** Then hangs forever. */
 async function* halfAnswer(): AsyncGenerator<string, void, void> {
   yield 'half '
   await new Promise(() => {})

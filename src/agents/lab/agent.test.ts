@@ -18,11 +18,11 @@ interface Circumstances {
   readonly attempt?: number
   readonly replaying?: boolean
   readonly answer?: unknown
-  /** What a tool or a step gives instead of doing its work. */
+  /** Recorded result of a tool or a step, in place of its work. */
   readonly recorded?: () => Promise<never>
 }
 
-/** What a run was seen to do: what the agent yielded, and what it did through its context. */
+/** Observed behaviour of a run: yielded events and calls of its context. */
 class Seen {
   readonly events: unknown[] = []
   readonly context: RunContext

@@ -14,7 +14,7 @@ import {
 const page = readFileSync(new URL('../../../docs/lab.md', import.meta.url), 'utf8')
 const names = Object.keys(statementTable).filter(isStatementName)
 
-/** The rows of the table whose first heading this is. */
+/** Rows of the table with the given first heading. */
 function tableOf(heading: string): string[][] {
   const lines = page.split('\n')
   const start = lines.findIndex((line) => line.startsWith(`| ${heading} `))

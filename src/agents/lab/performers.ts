@@ -81,7 +81,7 @@ async function* deltas(
     const number = stage.number(kind)
     yield toEmission(`[${number}] ${WORDS[number % WORDS.length]} `)
     if (everyMs !== undefined) await stage.wait(everyMs)
-    await stage.breathe()
+    await stage.yieldToEventLoop()
   }
 }
 

@@ -163,7 +163,7 @@ test('lab: any text is parsed, or rejected with a position inside it', () => {
   )
 })
 
-/** Where a script is refused; its end where it is not. */
+/** Position at which a script is rejected; its length if it is valid. */
 function positionOfRefusal(script: string): unknown {
   try {
     parseScript(script)
@@ -219,7 +219,7 @@ function anyValue(rule: ArgumentRule): fc.Arbitrary<unknown> {
   }
 }
 
-/** What needs no quotes. */
+/** Text that needs no quotes. */
 const BARE = { name: /^[^\s;"][^\s;]*$/, text: /^[^\s;"]([^;]*[^\s;])?$/ } as const
 
 function print(statement: Statement, blank: string): string {

@@ -36,7 +36,7 @@ export class Stage {
     await delay(ms, this.#heeded(signal))
   }
 
-  async breathe(): Promise<void> {
+  async yieldToEventLoop(): Promise<void> {
     if (++this.#eventsThisTick < EVENTS_PER_TICK) return
     this.#eventsThisTick = 0
     await delay(0, this.#heeded(this.context.signal))

@@ -1,4 +1,4 @@
-/** Agents with a model: what a turn logs, which input tools get, and what the model gets when something is wrong. */
+/** Model agents: logged events of a turn, inputs of tools, and error messages for the model. */
 import { tool } from 'ai'
 import { describe, expect, test } from 'vitest'
 import { Crowd } from '../../../test/support/concurrency-meter.ts'
@@ -26,7 +26,7 @@ function dataOf<Type extends EventType>(log: readonly LoggedEvent[], type: Type)
   return log.filter((event) => event.type === type).map(({ data }) => data as EventData[Type])
 }
 
-/** A script of turns: each is said once, in order. */
+/** A script of turns, each played once, in order. */
 function turns(...scripted: ScriptedOutput[]): (call: ScriptedCall) => ScriptedOutput {
   return ({ turn }) => scripted[Math.min(turn, scripted.length) - 1]!
 }

@@ -1,4 +1,4 @@
-/** What a caller wants of a model: what is passed on, and what the author of the agent has decided. */
+/** Model options of a caller: which are passed on, and which the agent's own options override. */
 import type { ModelMessage } from 'ai'
 import { describe, expect, test } from 'vitest'
 import { validate } from '../../core/schema/validate.ts'

@@ -1,4 +1,4 @@
-/** What a model is told of its session: agents and teams alike. */
+/** Session history in model requests, for agents and teams. */
 import { describe, expect, test } from 'vitest'
 import { resultOf } from '../../../test/support/workflow-helpers.ts'
 import { openNode, type TestNode } from '../../../test/support/node.ts'
@@ -6,7 +6,7 @@ import type { Component } from '../../core/ports/component.ts'
 import { modelAgent, type ModelAgentDefinition } from './agent.ts'
 import { scriptedModel } from './scripted/scripted.ts'
 
-/** Answers with what it was told: each message as its role and its text. */
+/** Responds with its messages, each as role and text. */
 const listening = scriptedModel({
   script: ({ prompt }) =>
     prompt

@@ -1,4 +1,4 @@
-/** Tools that need a person: an approval, or the result itself. The process may die while it waits. */
+/** Tools that need a person: approvals and results from the client, also after a crash while the run waits. */
 import { tool } from 'ai'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
@@ -9,7 +9,7 @@ import type { LoggedEvent, Question } from '../../core/model/event.ts'
 import { modelAgent, type ModelAgentDefinition } from './agent.ts'
 import { type ScriptedPart, scriptedModel } from './scripted/scripted.ts'
 
-/** Asks for the parts, then says what came of each. */
+/** Calls the tools of the given parts, then reports their results. */
 function asking(parts: ScriptedPart[], tools: ModelAgentDefinition['tools']): Component {
   const model = scriptedModel({
     script: ({ turn, results }) =>
@@ -20,7 +20,7 @@ function asking(parts: ScriptedPart[], tools: ModelAgentDefinition['tools']): Co
   return modelAgent({ id: 'subject', model, ...(tools !== undefined && { tools }) })
 }
 
-/** Drives to the pause, with or without a death there, and to the end with the answers. */
+/** Executes a run to its pause, optionally kills its worker there, and answers it. */
 async function answered(
   component: Component,
   crash: boolean,
@@ -81,7 +81,7 @@ describe.each([
     expect(log.find(({ type }) => type === 'tool.failed')!.data).toMatchObject({ error: { code: 'forbidden' } })
   })
 
-  test('can depend on the call, and the decision is recorded', async () => {
+  test('`needsApproval` may be a function, and its decision is recorded', async () => {
     let asked = 0
     const { effects, tools } = counted(() => ++asked === 1)
     const { log } = await answered(asking([PAY], tools), crash, () => false)
@@ -90,7 +90,7 @@ describe.each([
     expect(log.at(-1)!.data).toMatchObject({ output: 'no: the call was not approved' })
   })
 
-  test('is requested together with the others of the turn', async () => {
+  test('all approvals of a turn are requested together', async () => {
     const { effects, tools } = counted(true)
     const { questions } = await answered(asking([PAY, PAY, PAY], tools), crash, ({ id }) => id.startsWith('1.2'))
     expect(questions.map(({ id }) => id)).toEqual(['1.1~/question', '1.2~/question', '1.3~/question'])
@@ -105,7 +105,7 @@ describe.each([
   const locate = tool({ inputSchema: z.object({ who: z.string() }), outputSchema: z.object({ at: z.string() }) })
   const LOCATE: ScriptedPart = { type: 'tool', name: 'locate', input: { who: 'Ann' } }
 
-  test('has the answer as its result', async () => {
+  test('the answer is the result of the tool', async () => {
     const { log, questions } = await answered(asking([LOCATE], { locate }), crash, () => ({ at: 'home' }))
     expect(questions).toMatchObject([
       { kind: 'tool', details: { tool: 'locate', input: { who: 'Ann' } }, schema: { required: ['at'] } },
@@ -115,7 +115,7 @@ describe.each([
     expect(reported[1]!.data).toMatchObject({ call: 'call_1_1', output: { at: 'home' } })
   })
 
-  test('fails if the result has another shape', async () => {
+  test('an answer that does not fit the output schema fails the tool', async () => {
     const { log } = await answered(asking([LOCATE], { locate }), crash, () => ({ at: 5 }))
     expect((log.at(-1)!.data as { output: string }).output).toMatch(/^no: invalid result of tool locate/)
   })

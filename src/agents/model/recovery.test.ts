@@ -1,4 +1,4 @@
-/** Agents with a model whose worker dies, or that are stopped: what was paid for is not paid for twice, what was done is not redone. */
+/** Recovery and stop of model agents: recorded model responses and tool results are reused. */
 import { tool } from 'ai'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
@@ -16,7 +16,7 @@ function agentOf(script: Script, more: Partial<ModelAgentDefinition> = {}): Retu
   return modelAgent({ id: 'subject', model: scriptedModel({ script }), ...more })
 }
 
-/** Lets the worker die when the log has so many of a type, and another one go on to the end. */
+/** Kills the worker after `count` events of a type; another worker finishes the run. */
 async function crashed(component: ReturnType<typeof modelAgent>, type: EventType, count = 1): Promise<LoggedEvent[]> {
   const world = new World(component)
   const first = world.worker()

@@ -1,4 +1,4 @@
-/** What providers may stream, part by part: ends that are none, answers that were cut short, tools that a provider executes itself. */
+/** Provider streams: missing finish reasons, truncated responses, provider-executed tools. */
 import { type LanguageModel, tool } from 'ai'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
@@ -60,7 +60,7 @@ function dataOf<Type extends EventType>(log: readonly LoggedEvent[], type: Type)
   return log.filter((event) => event.type === type).map(({ data }) => data as EventData[Type])
 }
 
-describe('[RUN-3] model agent: an answer is complete only when its provider says so', () => {
+describe('[RUN-3] model agent: a response is complete only with a finish reason of its provider', () => {
   test.each<[string, Part[], RegExp]>([
     ['one that just ends', text('half'), /ended before its response was complete/],
     ['one that was interrupted', [...text('half'), finish('interrupted')], /interrupted/],
@@ -76,7 +76,7 @@ describe('[RUN-3] model agent: an answer is complete only when its provider says
     expect(again.at(-1)).toMatchObject({ type: 'run.completed', data: { output: 'whole' } })
   })
 
-  test('a call in a truncated answer is not made', async () => {
+  test('a tool call in a truncated response is not executed', async () => {
     let effects = 0
     const act = tool({ inputSchema: z.object({}), execute: () => ++effects })
     const call: Part = { type: 'tool-call', toolCallId: 'c1', toolName: 'act', input: '{}' }

@@ -1,4 +1,4 @@
-/** Providers that fail: which requests are made again, when, and what a broken stream leaves behind. */
+/** Failing providers: which requests are retried, after which delay, and what a broken stream retracts. */
 import { APICallError } from 'ai'
 import { describe, expect, test } from 'vitest'
 import { openNode, textOf, typesOf } from '../../../test/support/node.ts'

@@ -120,7 +120,7 @@ function careful(sent: number[], model: ScriptedModel): Component {
   return subject(new Agent({ name: 'Clerk', model, tools: [send] }))
 }
 
-/** By what it is given: the same in every process. */
+/** Determined by its input only: the same in every process. */
 const sender = (): ScriptedModel =>
   new ScriptedModel(({ input }) =>
     JSON.stringify(input).includes('function_call_result') ? 'done' : { call: 'send', input: { amount: 25 } },

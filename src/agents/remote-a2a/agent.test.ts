@@ -17,7 +17,7 @@ function remote(url: string, more: Partial<RemoteA2aAgentDefinition> = {}): Comp
   return remoteA2aAgent({ id: 'subject', url, ...HASTE, ...more })
 }
 
-/** A task that says three words, one after the other. */
+/** A task that emits three words, one after the other. */
 const three: readonly PeerStep[] = [
   { status: 'working' },
   { artifact: 'one ' },
@@ -31,7 +31,7 @@ function longText(): string {
   return 'A line of text: ☂ and 🦊.\n'.repeat(250_000)
 }
 
-/** Hangs in the first attempt, after so many events of a stage. */
+/** Hangs in the first attempt after `events` events of a stage. */
 function stuckInStage(component: Component, events: number): Component {
   return {
     ...component,
@@ -247,7 +247,7 @@ describe.each(['1.0', '0.3'] as const)('remote A2A %s', (version) => {
   })
 })
 
-/** A server that answers as it is told. */
+/** A server with scripted responses. */
 async function answering(
   answer: (path: string, body: string) => { status?: number; type?: string; body: string },
 ): Promise<string> {

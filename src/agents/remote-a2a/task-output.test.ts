@@ -1,4 +1,4 @@
-/** What is kept of a remote task costs as much memory as the task, and not as much as all that was ever said of it. */
+/** Memory of a remote task's output is bounded by the task, not by the number of its updates. */
 import { expect, test } from 'vitest'
 import { heldMegabytes } from '../../../test/support/memory.ts'
 import { TaskAssembler } from '../../a2a/task-assembler.ts'

@@ -33,7 +33,7 @@ function outputOf(log: readonly LoggedEvent[]): unknown {
   return dataOf(log, 'run.completed')[0]?.output
 }
 
-/** Stands between, notes the paths, and cuts the first answers after so many bytes. */
+/** A relay that records paths and cuts the first responses after `cuts` bytes each. */
 async function relay(
   cuts: readonly number[],
   cut: 'break' | 'end',
@@ -74,7 +74,7 @@ async function relay(
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, paths, bodies }
 }
 
-/** What an AgentOS client of ours is shown. */
+/** Frames that our AgentOS client receives. */
 function framesOf(log: readonly LoggedEvent[], kind: 'agent' | 'team' | 'workflow') {
   const projection = agentosProjection((id) => ({ kind, name: id }))
   const { run: id, time: createdAt } = log[0]!

@@ -14,7 +14,7 @@ const RECEIVED_BYTES_MAX = 256 * 1024
 
 /**
  * An upstream's event and those derived from it, appended together. Without an upstream, only the derived ones. `isSnapshot`: the event
- * repeats what its upstream said before.
+ * repeats earlier output of its upstream.
  */
 export function* withReceived(
   upstream: Pick<UpstreamInfo, 'protocol'> | undefined,

@@ -1,4 +1,4 @@
-/** Teams whose worker dies: members that have answered are not asked again, those that were cut off go on. */
+/** Recovery of teams: finished members are not called again, interrupted ones resume. */
 import { tool } from 'ai'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
@@ -43,7 +43,7 @@ function leading(
   return { component: team({ id: 'subject', members, mode, model }), requests }
 }
 
-/** One member answers at once; the other is cut off in the middle of what it says. */
+/** One member finishes at once; the other is interrupted in the middle of its text. */
 function quickAndSlow(): { members: Component[]; calls: string[] } {
   const calls: string[] = []
   const quick = agent<unknown>({
@@ -147,7 +147,7 @@ test.each([
   let node = world.worker()
   const id = await node.start('subject', 'go')
   await node.reached(id, 'paused')
-  // The other member goes on while the run waits.
+  // The other member continues while the run waits.
   proceedNow.resolve()
   await node.emitted(id, 'actor.completed')
   if (crash) {

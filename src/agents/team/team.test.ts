@@ -1,4 +1,4 @@
-/** Teams: who gets the task, whose answer it is, and that a member's trouble is the leader's to deal with. */
+/** Teams: delegation, the final response, and member failures reported to the leader. */
 import { tool } from 'ai'
 import { describe, expect, test } from 'vitest'
 import { Crowd } from '../../../test/support/concurrency-meter.ts'
@@ -17,7 +17,7 @@ function delegate(member: string, task: string): ScriptedPart {
   return { type: 'tool', name: 'delegate_task_to_member', input: { member, task } }
 }
 
-/** Says what it is told, in capitals. */
+/** Emits its task in capitals. */
 function shouting(id: string): Component {
   return modelAgent({
     id,
@@ -26,7 +26,7 @@ function shouting(id: string): Component {
   })
 }
 
-/** What came of the tasks, one after the other. */
+/** Results of the tasks, in order. */
 function reported({ results }: ScriptedCall): string {
   return results.map(({ failed, output }) => `${failed ? 'failed: ' : ''}${String(output)}`).join(' | ')
 }
@@ -165,7 +165,7 @@ describe('team route', () => {
     const log = await logOf([shouting('ann'), shouting('bob')], script, { mode: 'route' })
     expect(outputOf(log)).toBe('HI')
     expect(requests).toBe(1)
-    // One member answers; the other is not asked.
+    // One member finishes; the other is not called.
     expect(typesOf(log).filter((type) => type === 'actor.started')).toHaveLength(1)
     expect(log.find(({ type }) => type === 'actor.started')!.actor!.component).toBe('bob')
   })
@@ -200,7 +200,7 @@ describe('team broadcast', () => {
   })
 })
 
-/** Ten ways in which the tools of members fail, each with what the leader is told. */
+/** Ten ways in which tools of members fail, each with the leader's message about it. */
 const troubles: readonly [string, (context: RunContext) => AsyncGenerator<string, unknown, void>, RegExp][] = [
   ['throws', (context) => working(context, () => { throw new Error('boom') }), /^failed: boom$/],
   ['rejects', (context) => working(context, () => Promise.reject(new RangeError('too far'))), /^failed: too far$/],
@@ -226,7 +226,7 @@ function cycle(): unknown {
 }
 
 describe('team in a session', () => {
-  /** Says who said what to it. */
+  /** Roles of the messages in its prompt. */
   const roles = ({ prompt }: ScriptedCall): string =>
     prompt.flatMap(({ role }) => (role === 'system' ? [] : [role])).join(' ')
 

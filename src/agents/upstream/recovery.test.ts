@@ -1,4 +1,4 @@
-/** Workers that die while a server behind the gateway answers: what it said is in the log once, and is asked for as declared. */
+/** Recovery of upstream runs: received output is logged once, and the rest is requested by the declared recovery. */
 import { describe, expect, test } from 'vitest'
 import { chunk, type Play, sse, startChatServer } from '../../../test/gateway/chat-server.ts'
 import { textOf, typesOf } from '../../../test/support/node.ts'
@@ -31,7 +31,7 @@ function chunksIn(log: readonly LoggedEvent[]): string[] {
   })
 }
 
-/** The first answer breaks off after these words, later ones are whole. */
+/** The first response is cut after these words, later ones are complete. */
 function breakingOff(first: readonly string[], later: readonly string[]): Play {
   let requests = 0
   return (response) => {
@@ -68,7 +68,7 @@ describe('[RUN-1] chat completions behind the gateway: a worker dies within an a
 describe('[RUN-1] [RUN-5] chat completions behind the gateway: a worker dies while the run waits for the result of a tool', () => {
   const call = { index: 0, id: 'call_1', type: 'function', function: { name: 'look', arguments: '{"at":1}' } }
 
-  /** Says these words before it calls the tool, the first time and later, and then what the tool found. */
+  /** Emits these words before it calls the tool, in the first attempt and later, and then the tool's result. */
   function calling(first: readonly string[], later: readonly string[]): Play {
     let requests = 0
     return (response, body) => {

@@ -67,8 +67,8 @@ export class ResponseOutput {
   assertSuccess(): void {
     const { type = '', response, error, message } = this.#end ?? {}
     if (type === 'response.completed' || type === 'response.incomplete') return
-    const said = errorText(response?.error ?? error ?? message)
-    throw new WorkError({ code: 'upstream_error', message: said ?? `the upstream ended the response with ${type}` })
+    const detail = errorText(response?.error ?? error ?? message)
+    throw new WorkError({ code: 'upstream_error', message: detail ?? `the upstream ended the response with ${type}` })
   }
 
   #note({ model, usage }: UpstreamResponse): void {

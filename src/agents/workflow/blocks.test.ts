@@ -1,4 +1,4 @@
-/** Sequences, executors and parallel blocks: what they give, and what their logs say. */
+/** Sequences, executors and parallel blocks: outputs and logged events. */
 import { describe, expect, test } from 'vitest'
 import { Crowd } from '../../../test/support/concurrency-meter.ts'
 import { settle } from '../../../test/support/manual-clock.ts'

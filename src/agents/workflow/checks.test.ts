@@ -1,4 +1,4 @@
-/** What is wrong with a workflow is said when it is defined, in words. */
+/** Errors in a workflow definition are reported when it is defined. */
 import { describe, expect, expectTypeOf, test } from 'vitest'
 import type { Component } from '../../core/ports/component.ts'
 import { agent } from '../agent.ts'

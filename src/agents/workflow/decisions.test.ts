@@ -1,4 +1,4 @@
-/** Loops, conditions and routers: which way they go, and what their logs say. */
+/** Loops, conditions and routers: chosen branches and logged events. */
 import { describe, expect, test } from 'vitest'
 import { logOf, resultOf, startOf, storyOf } from '../../../test/support/workflow-helpers.ts'
 import { condition, loop, router, step, workflow } from './index.ts'

@@ -1,4 +1,4 @@
-/** Workers that die in the middle of a workflow: what is done is not done again, and the way stays the same. */
+/** Crashes in workflows: finished steps are not repeated and decisions are kept. */
 import { describe, expect, test } from 'vitest'
 import { Effects, has, logAfterCrash, resultOf, storyOf } from '../../../test/support/workflow-helpers.ts'
 import { typesOf } from '../../../test/support/node.ts'

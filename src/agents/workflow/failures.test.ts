@@ -1,4 +1,4 @@
-/** Steps that fail: tried again, given up in time, left out, or left to somebody to decide. */
+/** Failing steps: retry, timeout, skip, or a question to a person. */
 import { describe, expect, test } from 'vitest'
 import { failureOf, logOf, resultOf, startOf, storyOf } from '../../../test/support/workflow-helpers.ts'
 import { openNode, textOf } from '../../../test/support/node.ts'
@@ -7,7 +7,7 @@ import type { Component } from '../../core/ports/component.ts'
 import { agent } from '../agent.ts'
 import { parallel, step, steps, workflow } from './index.ts'
 
-/** Fails so many times, and then gives how often it was tried. */
+/** Fails `failures` times, then returns the number of tries. */
 function flaky(failures: number): () => number {
   let times = 0
   return () => {

@@ -1,4 +1,4 @@
-/** Steps that wait for people: confirmation, questions, choices and reviews, answered by whoever is there then. */
+/** Steps that wait for a person: confirmations, questions, choices and reviews, also after a crash. */
 import { describe, expect, test } from 'vitest'
 import { failureOf, resultOf, startOf, storyOf } from '../../../test/support/workflow-helpers.ts'
 import { openNode, type TestNode } from '../../../test/support/node.ts'
@@ -8,7 +8,7 @@ import type { LoggedEvent, Question } from '../../core/model/event.ts'
 import { agent } from '../agent.ts'
 import { parallel, router, step, workflow } from './index.ts'
 
-/** Answers each pause in turn, with the one answer or with one by question id, and gives the log. */
+/** Answers each pause, with one answer or with one by question id, and returns the log. */
 async function answered(
   component: Component,
   answers: readonly unknown[],
@@ -27,7 +27,7 @@ async function answerTo(node: TestNode, id: string, answer: unknown): Promise<Qu
   return question!
 }
 
-/** A worker asks and dies; another one is given the answer. */
+/** A worker asks and dies; another one gets the answer. */
 async function answeredByAnother(component: Component, answer: unknown, input: unknown = 'a'): Promise<LoggedEvent[]> {
   const world = new World(component)
   const first = world.worker()
@@ -42,7 +42,7 @@ async function answeredByAnother(component: Component, answer: unknown, input: u
 const upper = step({ name: 'upper', run: (input: string) => input.toUpperCase() })
 const exclaim = step({ name: 'exclaim', run: (input: string) => `${input}!` })
 
-/** Text in capitals, published once somebody agrees. */
+/** Text in capitals, published after a confirmation. */
 function publishing(onReject?: 'skip' | 'fail'): Component {
   const confirm = onReject === undefined ? 'Publish?' : { prompt: 'Publish?', onReject }
   return workflow({ id: 'w', steps: [upper, step({ name: 'publish', confirm, run: (text: string) => `<${text}>` })] })
@@ -196,7 +196,7 @@ describe('workflow: a router that asks', () => {
   })
 })
 
-/** A draft that somebody looks at; `seen` gets the feedback of each round. */
+/** A draft that a person reviews; `seen` gets the feedback of each round. */
 function drafting(seen: unknown[] = [], rounds?: number): Component {
   const draft = step({
     name: 'draft',

@@ -1,4 +1,4 @@
-/** Workers that die in the middle of tries, and after skips: what failed before the crash has failed. */
+/** Crashes between retries and after skipped steps: failed tries stay failed after a crash. */
 import { describe, expect, test } from 'vitest'
 import { Effects, has, logAfterCrash, resultOf, storyOf } from '../../../test/support/workflow-helpers.ts'
 import { typesOf } from '../../../test/support/node.ts'

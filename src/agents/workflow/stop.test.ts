@@ -1,4 +1,4 @@
-/** A stop reaches whatever a workflow is doing. */
+/** A stop reaches every kind of workflow block. */
 import { describe, expect, test } from 'vitest'
 import { aborted, openNode, typesOf } from '../../../test/support/node.ts'
 import { parallel, step, steps, workflow } from './index.ts'

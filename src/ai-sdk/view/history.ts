@@ -179,13 +179,13 @@ function wordsIn(event: LoggedEvent): readonly UIMessagePart[] {
 }
 
 function partsOf(input: unknown): readonly UIMessagePart[] {
-  const said = userInputOf(input)
-  if (said === undefined) return []
-  if ('messages' in said) {
-    const { content = '' } = said.messages.findLast(({ role }) => role === 'user') ?? {}
+  const userInput = userInputOf(input)
+  if (userInput === undefined) return []
+  if ('messages' in userInput) {
+    const { content = '' } = userInput.messages.findLast(({ role }) => role === 'user') ?? {}
     return typeof content === 'string' ? partsOf(content) : content.flatMap(contentPart)
   }
-  const { text, files } = said
+  const { text, files } = userInput
   const attached = files.map(({ mediaType, data, url = '', name }) => filePart(mediaType, data ?? url, name))
   return text === '' && attached.length > 0 ? attached : [...attached, { type: 'text', text }]
 }

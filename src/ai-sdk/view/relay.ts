@@ -1,5 +1,5 @@
 /**
- * Relays the chunks of a stream that a route made durable (decision 19). Holdfast's terminal event reports the end, so that success
+ * Relays the chunks of a stream that a route made durable (decision 0019). Holdfast's terminal event reports the end, so that success
  * is reported only for `run.completed` (RUN-3).
  */
 import type { LoggedEvent } from '../../core/model/event.ts'

@@ -5,10 +5,10 @@ import type { CommandIo } from '../io.ts'
 const PROGRESS_MS = 1000
 
 export function copyProgress(io: CommandIo): CopyProgress {
-  let toldAt = performance.now()
+  let printedAt = performance.now()
   return (done) => {
-    if (done !== 'verifying' && performance.now() - toldAt < PROGRESS_MS) return
-    toldAt = performance.now()
+    if (done !== 'verifying' && performance.now() - printedAt < PROGRESS_MS) return
+    printedAt = performance.now()
     io.stderr.write(done === 'verifying' ? 'verifying the copy …\n' : `${Math.floor(100 * done.copied)} % copied …\n`)
   }
 }

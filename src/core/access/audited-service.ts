@@ -92,18 +92,18 @@ export class AuditedService extends Service {
   override async pass(
     principal: Principal,
     request: PassedRequest,
-    work: (onAnswer: (status: number) => void) => Promise<void>,
+    work: (onStatus: (status: number) => void) => Promise<void>,
   ): Promise<void> {
-    const answered = Promise.withResolvers<number>()
-    const passed = work(answered.resolve)
-    passed.catch(answered.reject)
+    const responded = Promise.withResolvers<number>()
+    const passed = work(responded.resolve)
+    passed.catch(responded.reject)
     const { upstream, method, path } = request
     const target = { upstream, request: `${method} /${path}`.slice(0, CHARS_MAX) }
     await this.#audit.around(
       principal,
       'pass',
       target,
-      () => answered.promise,
+      () => responded.promise,
       (status) => ({ status }),
     )
     await passed

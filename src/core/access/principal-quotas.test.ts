@@ -1,4 +1,4 @@
-/** What one principal may take of a node that others use too. */
+/** Quotas of one principal on a node that others also use. */
 import { describe, expect, test } from 'vitest'
 import { gated } from '../../../test/support/gated-component.ts'
 import { openNode, subject } from '../../../test/support/node.ts'

@@ -1,4 +1,4 @@
-/** How soon a node learns what a principal has stored without asking it: by running runs, or on another node. */
+/** Storage quotas: how soon a node counts bytes written by executing runs or by another node. */
 import { expect, test } from 'vitest'
 import { createMemoryStore } from '../../stores/memory.ts'
 import { createFakeClock } from '../../testing/fake-clock.ts'

@@ -10,7 +10,7 @@ import { NETWORK_BYTES_MAX, SITE_BYTES_MAX } from './unverified-sums.ts'
 
 const MB = 1_000_000
 
-/** Admits a write; whether there was room for it. */
+/** Admits a write, and returns whether there was room for it. */
 async function admits(storage: UnverifiedStorage, owner: string, network: string, bytes = MB): Promise<boolean> {
   try {
     await storage.admit({ owner, network, bytes, collections: [SESSIONS] })
@@ -21,7 +21,7 @@ async function admits(storage: UnverifiedStorage, owner: string, network: string
   }
 }
 
-/** Everything that waits for nothing but the memory store has happened. */
+/** Resolves when all work on the memory store is done. */
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 const times = (count: number): number[] => Array.from({ length: count }, (_, at) => at)

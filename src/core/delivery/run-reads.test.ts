@@ -8,7 +8,7 @@ import { RunReads } from './run-reads.ts'
 const RUN = 'run_1'
 const PAGE = 4096
 
-/** A store that counts its reads, and whose slices can be released. */
+/** A store that counts reads and holds their slices until released. */
 async function countingReads() {
   const store = createMemoryStore()
   await store.create(newRun(RUN, new Date(0).toISOString()))

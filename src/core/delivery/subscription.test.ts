@@ -1,4 +1,4 @@
-/** A subscription is a cursor: what it is given is what the log has from there on, whatever hints do. */
+/** A subscription delivers the log from its cursor, even if hints are lost. */
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { ManualClock, settle } from '../../../test/support/manual-clock.ts'
 import { openNode, subject, withoutHints } from '../../../test/support/node.ts'
@@ -32,7 +32,7 @@ async function say(runWriter: RunWriter, ...texts: readonly string[]): Promise<v
   await runWriter.flush()
 }
 
-/** Keeps what it is given; takes so much before it says that it is full. */
+/** Sink that records slices and reports itself full after `room` of them. */
 class Listener implements Sink {
   readonly slices: Slice[] = []
   ended: 'finished' | { readonly failed: unknown } | undefined
@@ -69,24 +69,24 @@ function openRegistry(store: Store, limits: Partial<Limits> = {}): SubscriptionR
   return registry
 }
 
-/** Long enough for a poll that looks although there were hints since the poll before. */
+/** Long enough for a poll that reads even after hints. */
 function polls(): Promise<void> {
   return clock.pass(2 * POLL_MS)
 }
 
-/** The listener has just this, after two polls at the latest. */
+/** Expects exactly these records after at most two polls. */
 async function expectToHave(listener: Listener, records: readonly string[]): Promise<void> {
   await polls()
   expect(listener.text).toBe(records.join(''))
 }
 
-/** A store whose hints are given as another function wants. */
+/** A store whose hint listeners are wrapped by `change`. */
 function hinting(store: Store, change: (listener: HintListener) => HintListener): Store {
   return overriding(store, { watch: (id, listener) => store.watch(id, change(listener)) })
 }
 
 describe('[SUB-2] [LOG-5] a subscription delivers every record after its cursor, once, in order', () => {
-  /** Each does something to hints that hints may have done to them. */
+  /** Faults of hints: lost, late, duplicated or wrong. */
   const changes: readonly (readonly [string, (store: Store) => Store])[] = [
     ['as they are', (store) => store],
     ['lost', withoutHints],
@@ -313,7 +313,7 @@ async function stalled(): Promise<{
   const listener = new Listener()
   listener.room = 1
   const subscription = openRegistry(store, { maxReadBytes: 1 }).open(RUN, -1, listener)
-  await polls() // what was read ahead for it is let go
+  await polls() // drops its read-ahead
   expect(listener.room).toBe(0)
   return { store, runWriter, listener, subscription }
 }
@@ -567,7 +567,7 @@ function repeating(listener: HintListener): HintListener {
   }
 }
 
-/** Hints of one tick come last first. */
+/** Delivers the hints of one tick in reverse order. */
 function reversing(listener: HintListener): HintListener {
   let tick: Hint[] = []
   return (hint) => {
@@ -603,7 +603,7 @@ function codeOf(act: () => unknown): string | undefined {
   return undefined
 }
 
-/** Sends what it has of a slice in parts. */
+/** Sends a slice in parts. */
 class PartListener extends Listener {
   hasUnsent = false
 

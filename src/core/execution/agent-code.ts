@@ -39,7 +39,7 @@ export class AgentCode {
     this.#iterator = undefined
     const closed = this.call(async () => iterator?.return?.())
     closed.catch((cause: unknown) => {
-      this.#deps.logger.debug({ run: this.trace.run, err: cause }, 'the agent threw while it was closed')
+      this.#deps.logger.debug({ run: this.trace.run, err: cause }, 'agent cleanup failed after its run ended')
     })
   }
 }

@@ -1,4 +1,4 @@
-/** Components that call components: whose event is whose, who hears of a failure, and what is not done twice. */
+/** context.call: actors of events, error propagation, no repetition after a crash. */
 import { describe, expect, test } from 'vitest'
 import { aborted, openNode, subject, textOf, typesOf } from '../../../test/support/node.ts'
 import { hangAtFirst, recovered, recovering } from '../../../test/support/world.ts'
@@ -19,7 +19,7 @@ async function logOf(run: Component['run']): Promise<LoggedEvent[]> {
   return node.ended(await node.start('subject'))
 }
 
-/** Texts by whoever said them. */
+/** Texts by actor. */
 function outputOf(log: readonly LoggedEvent[]): [string, string][] {
   return log.flatMap((event) =>
     event.type === 'text.delta' ? [[event.actor?.run.split('/').slice(1).join('/') ?? '', event.data.text]] : [],
@@ -274,7 +274,7 @@ describe('[RUN-1] after a crash', () => {
   })
 })
 
-/** Says two things and returns how often it was played. */
+/** Emits two texts and returns how often it was called. */
 function play(context: RunContext, count: () => number, then: () => Promise<void> = async () => {}): Promise<number> {
   return context.stage('play', async function* () {
     const number = count()

@@ -43,8 +43,8 @@ export interface ExecutionHost {
   /** Appends events that must be committed together, and are matched together in a replay. */
   appendTogether(batch: EncodedBatch): Promise<void> | undefined
   /** Appends text of the actor that redaction has buffered, before other events of the actor. */
-  settle(actor: Actor | undefined): void
-  /** Like `settle`, at the end of an actor or of a step that emits. */
+  flushBuffered(actor: Actor | undefined): void
+  /** Like `flushBuffered`, at the end of an actor or of a step that emits. */
   endOutput(actor: Actor | undefined): void
   /** Also redacts by the rules of a called component. */
   redactBy(options: RedactOptions): void
@@ -110,8 +110,8 @@ export function hostOf(execution: RunExecution): ExecutionHost {
     },
     append: (encoded) => execution.appendOfActor(() => execution.append(encoded)),
     appendTogether: (batch) => execution.appendOfActor(() => execution.appendTogether(batch)),
-    settle: (actor) => settle(execution, actor, false),
-    endOutput: (actor) => settle(execution, actor, true),
+    flushBuffered: (actor) => flushBuffered(execution, actor, false),
+    endOutput: (actor) => flushBuffered(execution, actor, true),
     redactBy: (options) => output.log.redactBy(options),
     record: (event) => record(execution, event),
     show: (event) => show(execution, event),
@@ -123,10 +123,10 @@ export function hostOf(execution: RunExecution): ExecutionHost {
   }
 }
 
-function settle(execution: RunExecution, actor: Actor | undefined, isEnd: boolean): void {
+function flushBuffered(execution: RunExecution, actor: Actor | undefined, isEnd: boolean): void {
   if (execution.isOver) return
   try {
-    execution.output.settle(actor, isEnd)
+    execution.output.flushBuffered(actor, isEnd)
   } catch (cause) {
     void execution.fail(cause)
     throw runEndedError()

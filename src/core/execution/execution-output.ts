@@ -55,10 +55,11 @@ export class ExecutionOutput {
   }
 
   /** Appends text of an actor that redaction has buffered. `isEnd`: no more text follows. */
-  settle(actor: Actor | undefined, isEnd: boolean): void {
+  flushBuffered(actor: Actor | undefined, isEnd: boolean): void {
     const { redaction } = this.#log
     if (redaction === undefined) return
-    for (const buffered of isEnd ? redaction.end(actor) : redaction.settle(actor)) this.#appendUnlessLogged(buffered)
+    for (const buffered of isEnd ? redaction.end(actor) : redaction.flushBuffered(actor))
+      this.#appendUnlessLogged(buffered)
   }
 
   /** Appends all buffered text. If the run is complete, retracts logged output that was not emitted again. */
@@ -69,7 +70,7 @@ export class ExecutionOutput {
 
   #backpressure(now: number): Promise<void> | undefined {
     if (this.#log.isUnderBackpressure) return this.#log.flush()
-    return this.#exceedsTimeSlice(now) ? new Promise((resolve) => eventLoop.soon(resolve)) : undefined
+    return this.#exceedsTimeSlice(now) ? new Promise((resolve) => eventLoop.afterPending(resolve)) : undefined
   }
 
   #appendUnlessLogged(encoded: EncodedEvent): void {

@@ -1,4 +1,4 @@
-/** An agent that multiplies itself gets an error, and others go on. */
+/** An agent that calls itself without end gets an error, and other runs continue. */
 import { describe, expect, test } from 'vitest'
 import { openNode, subject } from '../../../test/support/node.ts'
 import { hangAtFirst, recovering, World } from '../../../test/support/world.ts'

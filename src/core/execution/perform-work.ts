@@ -32,7 +32,7 @@ export interface Request {
 /** Takes the record of the work from the log, or a key for new work. Synchronous, so that equal requests keep their order. */
 export function request(scope: ActorScope, { kind, name, input, label = name }: Request): Work {
   const { host, prefix, counted, actor } = scope
-  host.settle(actor)
+  host.flushBuffered(actor)
   const enclosure = enclosureOf(scope)
   const within = enclosure?.ref ?? scope.within
   const digest = input === undefined ? undefined : digestOf(scope, input)

@@ -1,4 +1,4 @@
-/** A run that asks: how it pauses, is answered, and what happens when it is not. */
+/** Questions of a run: pause, answer, timeout and stop. */
 import { describe, expect, test } from 'vitest'
 import { ManualClock, settle } from '../../../test/support/manual-clock.ts'
 import { openNode, subject, textOf, typesOf, withoutHints } from '../../../test/support/node.ts'
@@ -20,7 +20,7 @@ const asksTwice = subject(async function* (_, context) {
   yield `[${String(left)} ${String(right)}]`
 })
 
-/** A store in which something happens right before the next claim. */
+/** A store that calls a function right before the next claim. */
 class Racing {
   readonly store: Store
   beforeClaim: (() => Promise<void>) | undefined

@@ -6,9 +6,9 @@ import { openSqliteStore } from '../../stores/sqlite/index.ts'
 import { overriding } from '../../testing/broken-stores.ts'
 import type { LogWriter, Store } from '../ports/store.ts'
 
-/** For what a disk may take to sync some hundred commits while others use it. */
+/** Time for a busy disk to sync some hundred commits. */
 const WRITTEN_MS = 60_000
-/** No worker is taken for dead because its machine is busy. */
+/** No worker counts as dead on a busy machine. */
 const LEASE_MS = 60_000
 
 interface Peak {
@@ -16,7 +16,7 @@ interface Peak {
   pendingChars: number
 }
 
-/** A store that remembers how much ever waited for its commit. */
+/** A store that records the peak of uncommitted records. */
 async function observed(): Promise<{ readonly store: Store; readonly peak: Peak }> {
   const store = await openSqliteStore({ path: temporaryDatabase() })
   onTestFinished(() => store.close())

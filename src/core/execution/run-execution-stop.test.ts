@@ -1,4 +1,4 @@
-/** How a run is ended from outside: by a stop, a deadline, an idle bound. */
+/** Ending a run from outside: stop, deadline and idle timeout. */
 import { setImmediate as nextTick } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { ManualClock, settle } from '../../../test/support/manual-clock.ts'
@@ -9,7 +9,7 @@ import { overriding } from '../../testing/broken-stores.ts'
 import { type Component, createEvent } from '../ports/component.ts'
 import type { LoggedEvent } from '../model/event.ts'
 
-/** What an agent did, as it told. */
+/** Actions that an agent recorded. */
 function diary(): { readonly entries: string[]; note: (entry: string) => void } {
   const entries: string[] = []
   return { entries, note: (entry) => entries.push(entry) }
@@ -17,7 +17,7 @@ function diary(): { readonly entries: string[]; note: (entry: string) => void } 
 
 const GRACE_MS = 50
 
-/** Starts a run, waits until it has said something, stops it, and lets its grace pass. */
+/** Starts a run, waits for its first output, stops it, and lets its grace period pass. */
 async function stopped(run: Component['run']): Promise<LoggedEvent[]> {
   const clock = new ManualClock()
   const node = openNode({ components: [subject(run)], clock, limits: { stopGraceMs: GRACE_MS } })
@@ -238,7 +238,7 @@ describe('[RUN-2] [RUN-3] a stopped run ends as cancelled', () => {
 
   test('a stop that races with completion leaves the run cancelled or completed, never both', async () => {
     const outcomes = new Set<string>()
-    // The stop is given when the agent has so many ticks of the event loop left: none, so that it has ended, to more than it takes.
+    // Stops at every number of ticks before the end of the agent, from none (it has ended) to more than it needs.
     for (let left = 0; left < 12; left++) {
       const node: TestNode = openNode({
         components: [
@@ -262,10 +262,10 @@ describe('[RUN-2] [RUN-3] a stopped run ends as cancelled', () => {
   })
 })
 
-/** What is not tested does not get in the way: fewer timers to fire. */
+/** Long intervals, so that fewer timers fire. */
 const UNHURRIED = { leaseMs: 60_000, pollIntervalMs: 60_000 }
 
-/** A run that has taken a time: still running then, or ended. */
+/** The state of a run after a time: still running, or ended. */
 async function after(
   milliseconds: number,
   run: (clock: ManualClock) => Component['run'],

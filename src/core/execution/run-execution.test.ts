@@ -1,4 +1,4 @@
-/** Whatever an agent does, its run has one defined outcome. */
+/** Every agent behaviour leads to one defined outcome of its run. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -26,7 +26,7 @@ function revoked(): unknown {
   return proxy
 }
 
-/** An agent that yields just this, whatever it is. */
+/** An agent that yields these values, valid or not. */
 function yields(...emissions: readonly unknown[]): Run {
   return async function* () {
     for (const emission of emissions) yield emission as Emission
@@ -40,7 +40,7 @@ function throws(make: () => unknown): Run {
   }
 }
 
-/** An agent that does this and says nothing; what it gives is the output of its run. */
+/** An agent without events; the result of `act` is the output of its run. */
 function does(act: (context: RunContext) => unknown): Run {
   return async function* (_, context) {
     yield* []
@@ -52,7 +52,7 @@ function fail(): never {
   throw new Error('boom')
 }
 
-/** The rest of a misbehaving agent is not to be reached. */
+/** Marks code of an agent that must not be reached. */
 function unreachable(): never {
   throw new Error('this was not to be reached')
 }

@@ -231,7 +231,7 @@ export class RunExecution {
   wait(question: Question, work?: WorkMarks): Promise<unknown> {
     if (this.#isOver) return Promise.reject(runEndedError())
     const answer = this.#questions.ask(question, work)
-    if (!this.#isPauseScheduled) eventLoop.soon(() => void this.#pause())
+    if (!this.#isPauseScheduled) eventLoop.afterPending(() => void this.#pause())
     this.#isPauseScheduled = true
     return answer
   }

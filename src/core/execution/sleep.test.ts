@@ -1,4 +1,4 @@
-/** Sleeps of any length, across crashes, that count neither as silence nor towards a deadline. */
+/** Sleeps of any length, across crashes. They count neither as idle time nor towards a deadline. */
 import { describe, expect, test, vi } from 'vitest'
 import { ManualClock, settle } from '../../../test/support/manual-clock.ts'
 import { openNode, subject, textOf } from '../../../test/support/node.ts'

@@ -1,4 +1,4 @@
-/** Tokens: what a run and each of its members took, however they are nested and whatever was retracted. */
+/** Token usage of a run and of each member, with nested calls and retracted output. */
 import { describe, expect, test } from 'vitest'
 import { logOf } from '../../../test/support/workflow-helpers.ts'
 import { aborted, openNode, subject } from '../../../test/support/node.ts'
@@ -7,7 +7,7 @@ import { agent } from '../../agents/agent.ts'
 import { type Component, createEvent, type Emission } from '../ports/component.ts'
 import type { EventData, LoggedEvent, Usage } from '../model/event.ts'
 
-/** A model's answer that took so many tokens. */
+/** A model response that used `tokens` input tokens. */
 function* spend(tokens: number, request = 'r'): Generator<Emission> {
   yield createEvent('model.requested', { request, model: 'm' })
   yield createEvent('model.responded', { request, model: 'm', usage: { inputTokens: tokens, outputTokens: 1 } })

@@ -10,7 +10,7 @@ export class TokenUsage {
   note({ type, data, actor }: Event): void {
     if (type === 'model.responded' && data.usage !== undefined) this.#add(actorKey(actor), data.usage)
     if ((type === 'actor.completed' || type === 'actor.failed') && data.usage !== undefined)
-      this.#settle(actor!, data.usage)
+      this.#setTotal(actor!, data.usage)
   }
 
   /**
@@ -23,7 +23,7 @@ export class TokenUsage {
     const keys = [...this.#taken.keys()].filter((each) => isWithin(each, key))
     if (keys.length === 0) return undefined
     const usage = keys.reduce<Usage>((sum, each) => addUsage(sum, this.#taken.get(each)!), {})
-    if (actor !== undefined) this.#settle(actor, usage)
+    if (actor !== undefined) this.#setTotal(actor, usage)
     return usage
   }
 
@@ -31,7 +31,7 @@ export class TokenUsage {
     this.#taken.set(key, addUsage(this.#taken.get(key) ?? {}, usage))
   }
 
-  #settle({ run }: Actor, usage: Usage): void {
+  #setTotal({ run }: Actor, usage: Usage): void {
     for (const key of this.#taken.keys()) if (isWithin(key, run)) this.#taken.delete(key)
     this.#taken.set(run, usage)
   }

@@ -1,4 +1,4 @@
-/** What happens to an event that the log cannot hold, by the component's policy, and what the server's log says of it. */
+/** Events that cannot be serialized: the component's policy, and the entry in the server's log. */
 import { describe, expect, test } from 'vitest'
 import { dataOf, logOf, PATIENCE_MS } from '../../../test/support/adapters.ts'
 import { openNode, textOf, typesOf } from '../../../test/support/node.ts'

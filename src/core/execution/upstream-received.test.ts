@@ -1,4 +1,4 @@
-/** Events of an upstream in a log: appended with what is derived, not matched in a recovery, and not kept where secrets are redacted. */
+/** Upstream events in a log: appended with their derived events, not matched in recovery, and left out if the run has redaction. */
 import { describe, expect, test } from 'vitest'
 import { hangAtFirst, World } from '../../../test/support/world.ts'
 import { aborted, openNode, typesOf } from '../../../test/support/node.ts'
@@ -80,7 +80,7 @@ test('[RUN-1] a recovered run appends no event of the upstream again, even if th
   expect(typesOf(log)).not.toContain('attempt.discarded')
 })
 
-/** What stands of a log, in short: an upstream's event by its data, a text by itself. */
+/** Short form of a log without retracted events: an upstream's event as its data, a text as itself. */
 function standing(log: readonly LoggedEvent[]): unknown[] {
   const discarded = log.flatMap((event) => (event.type === 'attempt.discarded' ? [event] : []))
   return log.flatMap((event) => {

@@ -1,4 +1,4 @@
-/** What docs/recovery.md says about changing an agent while runs are in flight. */
+/** Changing an agent while its runs are in flight, as documented in docs/recovery.md. */
 import { describe, expect, test } from 'vitest'
 import { aborted, openNode, subject, type TestNode, textOf } from '../../../test/support/node.ts'
 import { World } from '../../../test/support/world.ts'
@@ -15,7 +15,7 @@ function charge({ tool }: RunContext, input: number): Promise<string> {
   })
 }
 
-/** Charges, and hangs there in its first attempt; `more` is what it does after that. */
+/** Charges, and hangs there in its first attempt; `more` runs after that. */
 function payments(version: string, amount: number, more?: (context: RunContext) => Promise<unknown>): Component {
   return subject(
     async function* (_, context) {

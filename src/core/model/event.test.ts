@@ -7,7 +7,7 @@ const page = readFileSync(new URL('../../../docs/events.md', import.meta.url), '
 const source = readFileSync(new URL('event.ts', import.meta.url), 'utf8')
 const types = Object.keys(eventTable).filter(isEventType)
 
-/** Rows of every table of the page whose headings are these. */
+/** Rows of every table of the page with these headings. */
 function rowsOf(headings: readonly string[]): string[][] {
   const found: string[][] = []
   let within = false

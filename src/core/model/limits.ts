@@ -1,4 +1,4 @@
-/** Every limit of the system, with its unit in its name. */
+/** Every limit of the system, with its default. */
 export interface Limits {
   // Events and logs
 

@@ -38,7 +38,7 @@ function textsOf(slice: Slice): string[] {
   return events(slice).map((event) => (event.data as { text: string }).text)
 }
 
-/** Texts that would break a log whose records were found by what they hold. */
+/** Texts that would break a log whose records were found by searching for their content. */
 const hostile: readonly string[] = [
   '',
   '\n\n',
@@ -127,7 +127,7 @@ describe('[LOG-5] records: a slice returns the records that were put in', () => 
 })
 
 describe('[SUB-2] records: a slice is cut at record boundaries', () => {
-  // Indexes of one, two and three digits, so that `1` and `11` and `111` are told apart.
+  // Indexes of one, two and three digits: `1`, `11` and `111` must not be confused.
   const cases: readonly (readonly [string, Slice])[] = [
     ['from the start', texts(0, hostile)],
     [

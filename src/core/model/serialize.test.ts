@@ -166,7 +166,7 @@ describe('[EVT-1] serialize: values without a JSON form are encoded:', () => {
   })
 })
 
-/** Something of every kind that JSON would write as `{}` without a word. */
+/** A value of every kind that JSON would silently write as `{}`. */
 const opaque: readonly (readonly [string, unknown])[] = [
   ['a promise', Promise.resolve(1)],
   ['a WeakMap', new WeakMap()],
@@ -320,7 +320,7 @@ describe('[EVT-1] serialize: an unserializable value is rejected with its path:'
   })
 })
 
-/** Everything that fast-check can think of, from dates to sparse arrays. */
+/** Every kind of value of fast-check, from dates to sparse arrays. */
 const anything = fc.anything({
   withBigInt: true,
   withDate: true,

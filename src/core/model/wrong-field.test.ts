@@ -1,4 +1,4 @@
-/** Events of agents that lack what every view of them relies on. */
+/** Agent events that lack a field which views require are rejected. */
 import { describe, expect, test } from 'vitest'
 import { failureOf, logOf } from '../../../test/support/workflow-helpers.ts'
 import { openNode, subject, typesOf } from '../../../test/support/node.ts'

@@ -84,7 +84,7 @@ test('[RUN-3] a branch whose write is refused because the run was answered meanw
   expect(typesOf(log).at(-1), JSON.stringify(log.at(-1))).toBe('run.completed')
 })
 
-/** From a moment on it takes records, and says after another one that they came too late. */
+/** Once `from` has resolved, accepts records; its flush waits for `until` and fails as fenced. */
 function refusedOnceLate(writer: LogWriter, from: Promise<void>, until: Promise<void>): LogWriter {
   let isLate = false
   let kept = 0
@@ -141,7 +141,7 @@ test('an answer that the store cannot write gets unavailable', async () => {
   expect(typesOf(await node.ended(id)).at(-1)).toBe('run.completed')
 })
 
-/** Takes records, and cannot write them. */
+/** Accepts records and fails to write them. */
 function unavailableWriter(first: number): LogWriter {
   let pending = 0
   return {

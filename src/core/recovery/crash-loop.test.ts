@@ -1,4 +1,4 @@
-/** Runs that kill their process, and those that executed beside them. */
+/** Runs that kill their process, and the runs that executed beside them. */
 import { describe, expect, test } from 'vitest'
 import { aborted, openNode, textOf, type TestNode, typesOf } from '../../../test/support/node.ts'
 import { until } from '../../../test/support/until.ts'
@@ -138,7 +138,7 @@ describe('[RUN-6] crash loops: only attempts without progress count', () => {
 })
 
 describe('[RUN-6] crash loops: after a crash', () => {
-  /** Runs that say their number and wait for their turn to end; which of them execute. */
+  /** Runs that emit their number and wait to be released, and which of them execute. */
   function crowd(recovery: RecoveryPolicy = 'resume') {
     const executing = new Map<string, () => void>()
     async function* run(input: unknown, { runId: id, attempt, signal }: RunContext): AsyncGenerator<Emission> {

@@ -1,4 +1,4 @@
-/** Which suspects execute at once, in which order, and for how long they count as suspects. */
+/** Crash suspects: how many execute at once, in which order, and when they stop being suspects. */
 import { describe, expect, test } from 'vitest'
 import { ManualClock } from '../../../test/support/manual-clock.ts'
 import type { StoredRun } from '../ports/store.ts'
@@ -20,7 +20,7 @@ function watched(): { clock: ManualClock; started: string[]; progressed: Set<str
   return { clock, started, progressed, suspects }
 }
 
-/** A run whose process died; with a concurrency, not for the first time. */
+/** A run whose process died; `concurrency` is set if it died before. */
 function suspect(id: string, interruptions = 0, concurrency?: number): StoredRun {
   return { run: { id, ...(concurrency !== undefined && { suspect: { interruptions, concurrency } }) } } as StoredRun
 }

@@ -1,4 +1,4 @@
-/** Code that no longer matches the log of its run: who decides, and what the decisions do. */
+/** Code that no longer matches the log of its run: who decides, and the effect of each decision. */
 import { describe, expect, test } from 'vitest'
 import { aborted, subject, textOf, type TestNode, typesOf } from '../../../test/support/node.ts'
 import { settle } from '../../../test/support/manual-clock.ts'
@@ -14,7 +14,7 @@ class Bank {
     return this.agent((context) => this.pay(context, amount), more)
   }
 
-  /** Does it, says so, and hangs in the first attempt. */
+  /** Does the work, emits its result, and hangs in the first attempt. */
   agent(work: (context: RunContext) => Promise<unknown>, more: Partial<Component> = {}): Component {
     return subject(
       async function* (_, context) {
@@ -34,7 +34,7 @@ class Bank {
   }
 }
 
-/** A run whose code was changed after it had paid 5, and that asks what to do. */
+/** A run that paid 5 before its code changed, and now asks how to proceed. */
 async function diverged(bank: Bank, after: Component, before = bank.component(5)) {
   const world = new World(before)
   const id = await world.orphan(1)

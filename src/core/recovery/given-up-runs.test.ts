@@ -1,4 +1,4 @@
-/** Runs that a live node gave up because its store was away are not crash suspects. */
+/** Runs that a live node gave up during a store outage are not crash suspects. */
 import { describe, expect, test } from 'vitest'
 import { ManualClock } from '../../../test/support/manual-clock.ts'
 import { aborted, openNode, subject, type TestNode, typesOf } from '../../../test/support/node.ts'
@@ -17,12 +17,12 @@ const away = (): HoldfastError => new HoldfastError('unavailable', 'the store is
 /** A shared store as one node reaches it. */
 class Link {
   readonly store: Store
-  /** What each run's writer is to be told that it can no longer write. */
+  /** Callbacks that tell each run's writer that it can no longer write. */
   readonly refusals = new Map<string, (cause: unknown) => void>()
   isAway = false
-  /** Refuses so many writes of `run.released`. */
+  /** Number of writes of `run.released` to refuse. */
   refusedReleases = 0
-  /** Writes so many starts without acknowledging them. */
+  /** Number of starts to write without an acknowledgement. */
   unacknowledgedStarts = 0
 
   constructor(store: Store) {
@@ -63,7 +63,7 @@ class Link {
 
   readonly #writer: Store['writer']
 
-  /** The store does not come back within the bound: everything that was written since is refused. */
+  /** The store stays away beyond the bound: all writes since then are refused. */
   giveUp(): void {
     for (const refuse of this.refusals.values()) refuse(away())
     this.refusals.clear()

@@ -1,7 +1,7 @@
 /**
  * Runs that this node gave up because its store was unavailable for too long, or lost durable records. The process is alive, so none
  * of them crashed it. Once the store is back, the node writes `run.released` to their logs. The next worker then starts all of them
- * immediately, and not half of them at a time as after a crash (decision 10).
+ * immediately, and not half of them at a time as after a crash (decision 0010).
  */
 import { isHoldfastError } from '../model/errors.ts'
 import type { NodeDeps } from '../node-deps.ts'

@@ -103,7 +103,7 @@ export class Ledger {
     const record = this.#next(this.#alike.get(identityText(requested))) ?? this.#next(this.#otherSleeps(requested))
     if (record === undefined) return undefined
     this.#taken.add(record)
-    this.#settle(record)
+    this.#consume(record)
     this.#changed()
     return record
   }
@@ -175,13 +175,13 @@ export class Ledger {
 
   /** Marks a record as skipped by the code: nothing waits for it any more. */
   pass(record: WorkRecord): void {
-    this.#settle(record)
+    this.#consume(record)
     this.#changed()
   }
 
   /** Marks the work as ended: recorded work nested in it will not be requested again. */
   passBelow(ref: string): void {
-    this.#settleBelow(ref)
+    this.#consumeBelow(ref)
     this.#changed()
   }
 
@@ -202,15 +202,15 @@ export class Ledger {
     return () => this.#listeners.delete(listener)
   }
 
-  #settle(record: WorkRecord): void {
+  #consume(record: WorkRecord): void {
     this.#missing.delete(record)
   }
 
-  #settleBelow(ref: string): void {
+  #consumeBelow(ref: string): void {
     const refs = [ref]
     for (let around = refs.pop(); around !== undefined && this.#missing.size > 0; around = refs.pop()) {
       for (const record of this.#below.get(around) ?? []) {
-        this.#settle(record)
+        this.#consume(record)
         refs.push(workRef(record.kind, record.key))
       }
     }

@@ -1,4 +1,4 @@
-/** What a tool shows while it works: in order, bounded, and never expected to come again. */
+/** Progress of tools: in order, bounded, and not expected again in a recovery. */
 import { describe, expect, test } from 'vitest'
 import { failureOf, logOf, resultOf } from '../../../test/support/workflow-helpers.ts'
 import { openNode, subject, typesOf } from '../../../test/support/node.ts'

@@ -1,4 +1,4 @@
-/** The past of a run is read in slices, however long its log is. */
+/** Recovery reads the log of a run in slices, whatever its length. */
 import { expect, onTestFinished, test } from 'vitest'
 import { createMemoryStore } from '../../stores/memory.ts'
 import { createFakeClock } from '../../testing/fake-clock.ts'
@@ -6,13 +6,13 @@ import { newRun, RunWriter } from '../../testing/fixtures.ts'
 import { replaceEventLoop } from '../runtime/event-loop-tick.ts'
 import { RecordingReader } from './recording.ts'
 
-/** An event loop on which every look at the clock takes a millisecond; the rest takes no time. */
+/** An event loop on which reading the clock takes a millisecond, and nothing else takes time. */
 function countingLoop(): { readonly looks: number; readonly ticks: number } {
   const counts = { looks: 0, ticks: 0 }
   const restore = replaceEventLoop({
     now: () => ++counts.looks,
     defer: (act) => void setImmediate(() => (counts.ticks++, act())),
-    soon: (act) => void setTimeout(act, 0),
+    afterPending: (act) => void setTimeout(act, 0),
   })
   onTestFinished(restore)
   return counts

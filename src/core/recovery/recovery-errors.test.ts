@@ -1,4 +1,4 @@
-/** Code that catches an error sees the same one in every attempt. */
+/** Caught errors are the same in every attempt. */
 import { describe, expect, test } from 'vitest'
 import { subject, textOf } from '../../../test/support/node.ts'
 import { hangAtFirst, recovered, recovering } from '../../../test/support/world.ts'

@@ -1,4 +1,4 @@
-/** Logs of older servers, whose records have no scope and digest: work is matched by name and number. */
+/** Logs of older servers without scope and digest: recorded work is matched by name and number. */
 import { expect, test } from 'vitest'
 import { openNode, subject, textOf, typesOf } from '../../../test/support/node.ts'
 import { hangAtFirst } from '../../../test/support/world.ts'

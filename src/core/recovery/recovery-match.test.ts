@@ -1,4 +1,4 @@
-/** Recorded results, answers and errors reach the call that they were recorded for, and no other. */
+/** Recorded results, answers and errors are matched to the call that they were recorded for. */
 import { describe, expect, test } from 'vitest'
 import { settle } from '../../../test/support/manual-clock.ts'
 import { aborted, openNode, subject, textOf, type TestNode } from '../../../test/support/node.ts'
@@ -11,10 +11,10 @@ function nextTick(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }
 
-/** Long enough for what a recovered run asks for at once, short enough to wait for in a test. */
+/** Long enough for the first requests of a recovered run, short enough to wait for in a test. */
 const limits = { replayWaitMs: 300 }
 
-/** Charges somebody, and tells everybody who was charged. */
+/** Charges a customer, and emits who was charged. */
 function till() {
   const charged: string[] = []
   const charge = (context: RunContext, who: string): Promise<string> =>
@@ -36,7 +36,7 @@ function gate(): { readonly open: () => void; readonly opened: Promise<void> } {
   return { open: resolve, opened: promise }
 }
 
-/** The worker of `before` dies when the run has come so far, and `after` is what is served then. */
+/** Kills the worker of `before` when the run has reached a point, and then serves `after`. */
 async function changed(
   before: Component['run'],
   after: Component['run'],

@@ -1,4 +1,4 @@
-/** Random programs, random latencies, a crash at every event: nothing is mixed up, done twice or lost. */
+/** Random programs with random latencies and a crash at every event: nothing is mixed up, repeated or lost. */
 import fc from 'fast-check'
 import { describe, expect, onTestFailed, test } from 'vitest'
 import { type Ended, live } from '../../../test/support/programs/crashes.ts'
@@ -27,7 +27,7 @@ function seeded(seed: number): () => number {
   }
 }
 
-/** Says how to try it again whenever the test fails; fast-check does not when time runs out. */
+/** Prints how to repeat the test when it fails; fast-check does not on a timeout. */
 function reported(): (...tried: unknown[]) => void {
   let last: unknown[] = []
   onTestFailed(() =>
@@ -101,7 +101,7 @@ describe('[RUN-5] recovery: a random program', () => {
   )
 })
 
-/** Whatever was done since the change had been begun before it. */
+/** Expects that all work done after the change had started before it. */
 function expectNothingNew({ effects, log, before }: Ended): void {
   const begun = log.flatMap((event) =>
     event.type === 'tool.called' && event.index < before.events

@@ -1,4 +1,4 @@
-/** An answer reaches the question that it was given to, and no other. */
+/** Recovery matches each answer to its own question. */
 import { describe, expect, test } from 'vitest'
 import { aborted, subject, textOf, type TestNode, typesOf } from '../../../test/support/node.ts'
 import { World } from '../../../test/support/world.ts'
@@ -15,14 +15,14 @@ function asking(...questions: readonly (string | AskOptions)[]): Component {
   )
 }
 
-/** A run that `before` has brought to its question, whose worker is gone, and that is served with `after`. */
+/** A run that paused in `before`, lost its worker, and is served with `after`. */
 async function changed(before: Component, after: Component): Promise<{ readonly id: string; readonly node: TestNode }> {
   const world = new World(before)
   const id = await world.orphan('paused')
   return { id, node: world.worker([after]) }
 }
 
-/** The one question that is open, once it is another one than that. */
+/** The only open question, once it differs from the given one. */
 async function nextQuestion(node: TestNode, id: string, than: string): Promise<{ id: string; prompt: string }> {
   const { run } = await node.reached(id, (status) => status !== 'running')
   expect(run.waiting).toHaveLength(1)

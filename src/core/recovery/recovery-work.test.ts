@@ -1,4 +1,4 @@
-/** What a run has done before its worker died is not done again, or not without being asked for. */
+/** Recovery does not repeat finished work, and repeats uncertain work only where that is declared. */
 import { describe, expect, test } from 'vitest'
 import { aborted, subject, type TestNode, textOf, typesOf } from '../../../test/support/node.ts'
 import { until } from '../../../test/support/until.ts'
@@ -123,7 +123,7 @@ describe('[RUN-1] recorded work is not repeated:', () => {
   })
 })
 
-/** Calls a tool that hangs as long as `hangs` says, and tells the keys that it was called with. */
+/** Calls a tool that hangs while `hangs` is true, and emits the idempotency keys of its calls. */
 function calling(more: Partial<Component>, idempotent?: boolean) {
   const keys: string[] = []
   let hangs = true
@@ -154,7 +154,7 @@ async function cutOff({ component, keys, heal }: ReturnType<typeof calling>, hea
   return { world, id, second: world.worker() }
 }
 
-/** Answers the one question that a run asks. */
+/** Answers the only question of a run. */
 async function decide(node: TestNode, id: string, answer: unknown): Promise<void> {
   const { run } = await node.reached(id, 'paused')
   await node.answer(id, { [run.waiting![0]!.id]: answer })

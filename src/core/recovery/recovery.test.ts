@@ -1,10 +1,10 @@
-/** What becomes of a run whose worker died: it is ended, tried again, or goes on where it was. */
+/** Recovery after a worker died: fail, retry or resume. */
 import { describe, expect, test, vi } from 'vitest'
 import { aborted, Connection, openNode, subject, textOf, typesOf } from '../../../test/support/node.ts'
 import { hangAtFirst, recovered, recovering, World } from '../../../test/support/world.ts'
 import type { Component } from '../ports/component.ts'
 
-/** A component whose first interruption is its last. */
+/** A component that fails at its first interruption. */
 function failingAtOnce(): Component {
   return recovering(
     'resume',

@@ -4,7 +4,7 @@ import { hangAtFirst, LEASE_MS, recovering, World } from '../../../test/support/
 import { overriding } from '../../testing/broken-stores.ts'
 import { HoldfastError } from '../model/errors.ts'
 
-/** A run that its worker left in the middle, and a node whose store fails when the run is to be begun again. */
+/** An interrupted run, and a node whose store fails when the run is started again. */
 async function leftRun(failure: () => Error, failures: number) {
   const world = new World(recovering('retry', hangAndSay))
   const id = await world.orphan(1)

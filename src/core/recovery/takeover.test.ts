@@ -28,7 +28,7 @@ describe('[LOG-4] leases: a worker that lost its lease without noticing', () => 
       },
       { recovery: 'resume' },
     )
-    // It works on, but whatever renews its claims is stuck.
+    // It keeps executing, but the renewal of its leases is stuck.
     const stuck = overriding(store, { renew: () => new Promise(() => {}) })
     const limits = { leaseMs: LEASE_MS }
     const zombie = openNode({ components: [component], store: stuck, clock, limits })
@@ -79,7 +79,7 @@ describe('[LOG-4] leases: a worker that lost its lease without noticing', () => 
     const store = createMemoryStore({ clock })
     const [answered, proceed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     let renewals = 0
-    // What the store answers was true when it was asked, and is old when it arrives.
+    // The store's response was true when it was read, and is outdated when it arrives.
     const slow = overriding(store, {
       renew: async (...parameters) => {
         const held = await store.renew(...parameters)
@@ -115,7 +115,7 @@ describe('[LOG-4] leases: a worker that lost its lease without noticing', () => 
     const node = openNode({ components: [component], store, clock, limits: { leaseMs: 3000 } })
     const id = await node.start('subject')
     await node.emitted(id, 'text.delta')
-    // The process was busy for longer than a lease, and before it renews it hears of something to do.
+    // The process was busy for longer than a lease, and gets a hint before it renews.
     clock.advance(3001)
     const other = newRun('run_other', clock.iso(), { component: 'subject' })
     await store.create(other)
@@ -306,7 +306,7 @@ describe('[RUN-1] leases: no lease is held without an execution', () => {
     })
     const node = openNode({ components: [component], store: flaky, clock, limits: { leaseMs: LEASE_MS } })
     const id = await node.start('subject')
-    // Time for several renewals: a claim that nothing executes is given back after two.
+    // Time for several renewals: a claim without an execution is released after two.
     await clock.pass(2 * LEASE_MS)
     expect(failures).toBeGreaterThan(0)
     expect((await store.get(id))!.lease).toBeDefined()

@@ -1,4 +1,4 @@
-/** What `redact` may be is checked where it is defined. */
+/** Invalid `redact` options are rejected when a component is defined. */
 import { describe, expect, test } from 'vitest'
 import { HoldfastError } from '../model/errors.ts'
 import { subject } from '../../../test/support/node.ts'

@@ -1,4 +1,4 @@
-/** Each ready redaction: what it knows, what it leaves alone, and that its time grows with the text and no faster. */
+/** Built-in redactions: what each matches, what it leaves unchanged, and linear time in the length of the text. */
 import { describe, expect, test } from 'vitest'
 import { Matcher } from './matcher.ts'
 import type { Redaction } from './redaction.ts'
@@ -121,7 +121,7 @@ describe('redaction: the time of a search grows linearly:', () => {
   ] as const
   const n = 100_000
 
-  test.each(hostile)('%s', (_what, piece, before) => {
+  test.each(hostile)('text of %s', (_what, piece, before) => {
     const matcher = new Matcher(all)
     const of = (chars: number): string => before + piece.repeat(Math.ceil(chars / piece.length))
     const [short, long] = [of(n), of(4 * n)]

@@ -55,14 +55,14 @@ export class RunRedaction {
     const delta = DELTAS[event.type]
     if (delta !== undefined && !this.#redactor.matcher.isEmpty) return this.#pushDelta(event, delta)
     if (event.type === 'upstream.received') return [this.#encoded(withoutData(event))]
-    const buffered = this.settle(event.actor)
+    const buffered = this.flushBuffered(event.actor)
     if (event.type === 'text.completed' || event.type === 'reasoning.completed')
       this.#streams.delete(keyOf(event, `${event.type.split('.')[0]}.delta`, event.data.message))
     return [...buffered, this.#encoded(this.#redactor.event(event))]
   }
 
   /** Flushes the buffered text of an actor before another event of it. */
-  settle(actor: Actor | undefined): EncodedEvent[] {
+  flushBuffered(actor: Actor | undefined): EncodedEvent[] {
     const streams = this.#of(actor)
     for (const stream of streams) stream.isCurrent = false
     return this.#flush(streams)
@@ -70,7 +70,7 @@ export class RunRedaction {
 
   /** Flushes the buffered text of an actor that has ended. */
   end(actor: Actor | undefined): EncodedEvent[] {
-    const buffered = this.settle(actor)
+    const buffered = this.flushBuffered(actor)
     for (const [key, stream] of this.#streams) if (stream.actor === actorKey(actor)) this.#streams.delete(key)
     return buffered
   }

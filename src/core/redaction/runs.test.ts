@@ -1,4 +1,4 @@
-/** What is redacted is nowhere in a run, and a run is the same in every attempt. */
+/** A redacted value is in no part of a run, and every attempt logs the same output. */
 import { describe, expect, test } from 'vitest'
 import { openNode, readEvents, subject, textOf, typesOf } from '../../../test/support/node.ts'
 import { Random, testSeed } from '../../../test/support/random.ts'

@@ -1,4 +1,4 @@
-/** A text that comes in pieces is redacted as if it had come at once. */
+/** Streamed text is redacted like the same text in one piece. */
 import { describe, expect, test } from 'vitest'
 import { Random, testSeed } from '../../../test/support/random.ts'
 import { Matcher } from './matcher.ts'

@@ -1,4 +1,4 @@
-/** Somebody sets the wall clock while runs execute: no duration, no lease and no order changes. */
+/** Steps of the wall clock while runs execute change no duration, lease or order. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -11,7 +11,7 @@ import type { Clock } from '../ports/clock.ts'
 
 const HOUR = 3_600_000
 
-/** The clock of this machine, until somebody sets it. */
+/** The clock of this machine, until the test steps it. */
 function settableClock(): Clock & { step(milliseconds: number): void } {
   let offset = 0
   return { now: () => Date.now() + offset, step: (milliseconds) => void (offset += milliseconds) }

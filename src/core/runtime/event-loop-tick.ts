@@ -5,14 +5,14 @@ export interface EventLoop {
   /** Calls `act` in the next tick. */
   defer(act: () => void): void
   /** Calls `act` after the callbacks that are waiting now. */
-  soon(act: () => void): void
+  afterPending(act: () => void): void
   /** Monotonic clock, in milliseconds. */
   now(): number
 }
 
 const runtimeLoop: EventLoop = {
   defer: (act) => void setImmediate(act),
-  soon: (act) => void setTimeout(act, 0),
+  afterPending: (act) => void setTimeout(act, 0),
   now: () => performance.now(),
 }
 

@@ -1,4 +1,4 @@
-/** Readiness asks the store, within a bound. */
+/** Readiness probes the store, with a timeout. */
 import { describe, expect, test } from 'vitest'
 import { ManualClock, settle } from '../../../test/support/manual-clock.ts'
 import { createMemoryStore } from '../../stores/memory.ts'

@@ -1,4 +1,4 @@
-/** How many runs may wait, and whose. */
+/** Admission control: global and per-owner caps of the queue. */
 import { expect, test } from 'vitest'
 import { openNode, subject, type TestNode } from '../../../test/support/node.ts'
 import { isHoldfastError } from '../model/errors.ts'
@@ -7,7 +7,7 @@ const idle = subject(async function* () {
   yield 'done'
 })
 
-/** How many of some starts are accepted; every other one is told to come back later. */
+/** Counts accepted starts; the others get `rate_limited`. */
 async function accepted(node: TestNode, id: string, starts: number): Promise<number> {
   const answers = await Promise.allSettled(Array.from({ length: starts }, () => node.startAs({ id }, 'subject')))
   const refusals = answers.flatMap((answer) => (answer.status === 'rejected' ? [answer.reason as unknown] : []))
@@ -18,7 +18,7 @@ async function accepted(node: TestNode, id: string, starts: number): Promise<num
   return starts - refusals.length
 }
 
-/** Drives nothing, so that all that is accepted waits. */
+/** A node that executes nothing, so that all accepted runs wait. */
 function openQueue(maxQueuedRuns: number): TestNode {
   return openNode({ components: [idle], limits: { maxConcurrentRuns: 0, maxQueuedRuns } })
 }

@@ -12,7 +12,7 @@ test('[RUN-1] a paused run is answered although the worker of an earlier answer 
   const node = openNode({ components: [asking], store, limits: { leaseMs } })
   const id = await node.start('subject')
   await node.reached(id, 'paused')
-  // The claim was written, its answer was lost, and the one who made it told its caller that the store is not available.
+  // The claim was written, its response was lost, and the caller got `store_unavailable`.
   expect(await store.claim(id, 'cut off', leaseMs, { paused: true })).toMatchObject({ run: { status: 'paused' } })
   await node.answer(id, { question: 'yes' })
   expect(textOf(await node.ended(id))).toBe('yes')

@@ -122,7 +122,7 @@ export class Dispatcher {
   async drain(): Promise<void> {
     await this.#executions.drain()
     this.#stopWatching()
-    await this.#claimer.settled()
+    await this.#claimer.idle()
     await this.#executions.handOver()
     this.#stopTending?.()
     this.#leases.close() // not earlier: running runs keep their claims

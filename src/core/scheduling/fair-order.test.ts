@@ -1,4 +1,4 @@
-/** Who is driven next where more runs are asked for than there are places. */
+/** Fair order of owners when more runs are queued than there are worker slots. */
 import { describe, expect, test } from 'vitest'
 import { gated } from '../../../test/support/gated-component.ts'
 import { openNode, type TestNode, withoutHints } from '../../../test/support/node.ts'
@@ -12,7 +12,7 @@ import type { Store } from '../ports/store.ts'
 const anna: Principal = { id: 'anna' }
 const bert: Principal = { id: 'bert' }
 
-/** As many processes see it. */
+/** A store as several processes see it. */
 function sharedStore(): Store {
   return overriding(createMemoryStore(), { capabilities: { durable: true, shared: true } })
 }
@@ -73,7 +73,7 @@ test('a node that loses the race for a run claims another at once', async () => 
   await kept.create(newRun('run_1', at, { component: 'subject', claim: { worker: 'another node', ttlMs: 60_000 } }))
   await kept.create(newRun('run_2', at, { component: 'subject' }))
   let looks = 0
-  // What it is told first is what was true a moment ago.
+  // The first listing is outdated.
   const store = overriding(kept, {
     claimable: async (limit, query) => (looks++ === 0 ? ['run_1'] : kept.claimable(limit, query)),
   })

@@ -1,4 +1,4 @@
-/** Leases are renewed in time, and a run is lost only to who really took it. */
+/** Lease renewal: on time, and a run counts as lost only if another worker claimed it. */
 import { describe, expect, test } from 'vitest'
 import { ManualClock } from '../../../test/support/manual-clock.ts'
 import { aborted, openNode, subject, textOf, typesOf } from '../../../test/support/node.ts'
@@ -14,7 +14,7 @@ const idle = subject(async function* (_, { signal }) {
   await aborted(signal)
 })
 
-/** What was said of runs that were lost. */
+/** Collects log messages about lost runs. */
 function lossesIn(lines: string[]): Logger {
   return { ...silentLogger, warn: (_fields, message) => void (message.includes('lost') && lines.push(message)) }
 }

@@ -194,7 +194,7 @@ export class LocalExecutions {
     await this.#retries.end()
     await Promise.all([...this.#parked.all(), ...this.#executions.values()].map((execution) => execution.release()))
     // Starting runs release themselves.
-    while (this.#starting.size > 0) await new Promise<void>((resolve) => eventLoop.soon(resolve))
+    while (this.#starting.size > 0) await new Promise<void>((resolve) => eventLoop.afterPending(resolve))
     await Promise.all(this.#ending)
     await this.#givenUp.release()
   }

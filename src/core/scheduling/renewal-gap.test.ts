@@ -1,10 +1,10 @@
-/** When a node may take over what others leased. */
+/** When a node may claim runs whose leases have expired. */
 import { describe, expect, test } from 'vitest'
 import { RenewalGap } from './renewal-gap.ts'
 
 const LEASE_MS = 9000
 
-/** A node that has renewed for long, every third of a lease, up to a moment. */
+/** A node that has renewed every third of a lease for a long time, up to a moment. */
 function steady(until: number): RenewalGap {
   const gap = new RenewalGap(LEASE_MS)
   for (let now = until - LEASE_MS * 3; now <= until; now += LEASE_MS / 3) gap.renewed(now, now + 5)

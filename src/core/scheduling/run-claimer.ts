@@ -58,7 +58,7 @@ export class RunClaimer {
   }
 
   /** Resolves when claims in progress are done. */
-  async settled(): Promise<void> {
+  async idle(): Promise<void> {
     await this.#polling
   }
 

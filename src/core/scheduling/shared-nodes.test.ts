@@ -42,7 +42,7 @@ async function questionOf(node: TestNode, id: string): Promise<string> {
   return (await node.reached(id, 'paused')).run.waiting![0]!.id
 }
 
-/** As many processes see it. */
+/** A store as several processes see it. */
 function sharedStore(storeClock: Clock = clock): Store {
   return overriding(createMemoryStore({ clock: storeClock }), { capabilities: { durable: true, shared: true } })
 }

@@ -1,4 +1,4 @@
-/** A run that sleeps for more than a minute gives up its worker slot, and is the same run when it wakes up. */
+/** A run that sleeps for more than a minute releases its worker slot and resumes when it wakes up. */
 import { describe, expect, test } from 'vitest'
 import { ManualClock, settle } from '../../../test/support/manual-clock.ts'
 import { aborted, openNode, subject, type TestNode, textOf, typesOf } from '../../../test/support/node.ts'
@@ -24,7 +24,7 @@ interface Sleeping {
   readonly id: string
 }
 
-/** A run on a node with one slot, which has done all that it does before it waits for something. */
+/** A run on a node with one slot that has done all its work before its first wait. */
 async function executing(run: Component['run'], more: Partial<Limits> = {}): Promise<Sleeping> {
   const clock = new ManualClock()
   const node = openNode({ components: [subject(run), quick], clock, limits: { ...limits, ...more } })

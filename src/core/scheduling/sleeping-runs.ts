@@ -1,5 +1,5 @@
 /**
- * Releases the worker slots of runs that do nothing but sleep (decision 13), so that other runs use them. A run that wakes up waits
+ * Releases the worker slots of runs that do nothing but sleep (decision 0013), so that other runs use them. A run that wakes up waits
  * for a slot, ahead of queued runs.
  */
 

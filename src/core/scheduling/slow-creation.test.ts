@@ -1,4 +1,4 @@
-/** A run whose creation takes longer than its lease, as on a machine whose disk or cores are busy. */
+/** Creating a run takes longer than its lease, as on a busy machine. */
 import { expect, test } from 'vitest'
 import { openNode, subject } from '../../../test/support/node.ts'
 import { createMemoryStore } from '../../stores/memory.ts'

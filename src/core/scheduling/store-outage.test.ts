@@ -1,4 +1,4 @@
-/** An outage of a shared store fails no healthy run, and a run that it cost its log is recovered. */
+/** An outage of a shared store fails no healthy run, and runs whose lease was lost are recovered. */
 import { describe, expect, test } from 'vitest'
 import { ManualClock, settle } from '../../../test/support/manual-clock.ts'
 import { aborted, openNode, subject, textOf, typesOf } from '../../../test/support/node.ts'
@@ -12,7 +12,7 @@ import type { Store } from '../ports/store.ts'
 
 const LEASE_MS = 1500
 
-/** A store as one node reaches it, and what the node did there. */
+/** A store as one node reaches it, with a record of the node's calls. */
 class Line {
   readonly store: Store
   readonly claims: { readonly id: string; readonly at: number }[] = []
@@ -78,7 +78,7 @@ async function afterOutage(): Promise<World> {
   return { clock, store, run, lines, finish: done.resolve, log: async () => typesOf(await first!.log(run)) }
 }
 
-/** Falls silent in its first attempt, so that nothing it writes can tell it what was lost. */
+/** Stops writing in its first attempt, so that no refused write can reveal the lost lease. */
 const silentAtFirst = subject(
   async function* (_, { attempt, signal }) {
     yield `[${attempt}]`

@@ -1,4 +1,4 @@
-/** Documents and sessions as protocols get at them. */
+/** Documents and sessions as protocols access them. */
 import { describe, expect, test } from 'vitest'
 import { aborted, openNode, subject, type TestNode } from '../../../test/support/node.ts'
 import { until } from '../../../test/support/until.ts'
@@ -121,7 +121,7 @@ describe('sessions: a session', () => {
   const story = subject(async function* () {
     yield 'Once upon a time.'
   })
-  /** Goes on until it is stopped. */
+  /** Runs until it is stopped. */
   const endless = subject(
     async function* (_, { signal }) {
       yield 'On '

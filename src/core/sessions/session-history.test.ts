@@ -1,4 +1,4 @@
-/** The history of a session: which runs are told, in what words, and how much of them is read. */
+/** Session history: selected runs, message format, read limits. */
 import { describe, expect, test } from 'vitest'
 import { aborted, openNode, subject, type TestNode } from '../../../test/support/node.ts'
 import { hangAtFirst, World } from '../../../test/support/world.ts'
@@ -10,7 +10,7 @@ import type { LoggedEvent } from '../model/event.ts'
 
 const SESSION = 'ses_history'
 
-/** Says `re: ` and the input, and what it is told of before is its output. */
+/** Yields `re: INPUT`; its output is the history it got. */
 function echo(options?: HistoryOptions, id = 'subject'): Component {
   return agent<unknown>({
     id,
@@ -196,7 +196,7 @@ describe('session history: the output of an earlier run', () => {
     expect(answer).toEqual(['assistant: Once upon a time'])
   })
 
-  test('is left out, with its input, if there is none', async () => {
+  test('a run without output is left out with its input', async () => {
     const failing = await toldOf(async function* () {
       throw new Error('no')
     })

@@ -1,4 +1,4 @@
-/** What a run does when its session is busy, and when the node is. */
+/** Starting a run in a busy session, and on a busy node. */
 import { describe, expect, test } from 'vitest'
 import { aborted, openNode, subject, type TestNode, typesOf } from '../../../test/support/node.ts'
 import { until } from '../../../test/support/until.ts'
@@ -8,7 +8,7 @@ import type { BusyPolicy, Component } from '../ports/component.ts'
 import type { Clock } from '../ports/clock.ts'
 import { isHoldfastError } from '../model/errors.ts'
 
-/** An agent whose runs wait to be let on, each by its input, and that remembers who ran when. */
+/** An agent whose runs wait until released by their input, with a record of their order. */
 class Stage {
   /** Inputs of the runs, in the order in which they began. */
   readonly begun: unknown[] = []
@@ -43,7 +43,7 @@ class Stage {
   }
 }
 
-/** Just these have begun, in this order. */
+/** Expects exactly these runs to have started, in this order. */
 async function expectToBegin(stage: Stage, ...inputs: readonly unknown[]): Promise<void> {
   await until(`${inputs.length} runs began`, () => stage.begun.length >= inputs.length, { everyMs: 2 })
   expect(stage.begun).toEqual(inputs)
@@ -170,7 +170,7 @@ describe('a session with onBusySession: enqueue', () => {
     expect(stage.begun).toEqual([1, 3])
   })
 
-  test('delays no other session', async () => {
+  test('runs of a busy session delay no other session', async () => {
     const stage = new Stage('enqueue')
     const node = openNode({ components: [stage.component] })
     for (const input of [1, 2, 3]) await node.start('subject', input, { session })
@@ -281,7 +281,7 @@ describe('a session with onBusySession: parallel', () => {
     await expectToBegin(stage, 1, 2)
   })
 
-  test('delays no other session', async () => {
+  test('runs of a busy session delay no other session', async () => {
     const stage = new Stage('reject')
     const node = openNode({ components: [stage.component] })
     await node.start('subject', 1, { session, onBusySession: 'parallel' })

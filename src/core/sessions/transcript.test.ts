@@ -1,4 +1,4 @@
-/** The transcript: what is left of what was said, whoever said it and however often it was retracted. */
+/** The transcript of a run: its messages by actor, without retracted output. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Actor, Event, LoggedEvent } from '../model/event.ts'
@@ -118,7 +118,7 @@ describe('sessions: a transcript', () => {
   })
 })
 
-/** Microseconds of CPU: others who use the machine do not count. */
+/** CPU time in microseconds: independent of other load. */
 function cpuOf(work: () => unknown): number {
   const before = process.cpuUsage()
   work()

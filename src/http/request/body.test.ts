@@ -8,7 +8,7 @@ const BYTES_MAX = 1000
 
 type Outcome = { readonly value: unknown } | { readonly code: string | undefined; readonly message: string }
 
-/** Sends bytes as a request, and says what became of its body. The connection is ended by us when `cut`. */
+/** Sends bytes as a request, and returns the outcome of reading its body. With `cut`, the client closes the connection. */
 async function outcomeOf(
   read: (request: IncomingMessage) => Promise<unknown>,
   bytes: string | Buffer,

@@ -244,7 +244,7 @@ interface Stage {
   readonly registry: SubscriptionRegistry
   /** Of the connections that were opened, in order. */
   readonly responses: readonly ServerResponse[]
-  /** What was thrown before a stream had begun. */
+  /** Errors that were thrown before a stream started. */
   readonly failures: readonly unknown[]
   connect(options?: { readonly after?: number }): Promise<Client>
   /** Writes more than the sockets between a client that does not read and its server can hold, in a few large events. */
@@ -354,13 +354,13 @@ class Client {
     await until(`the client has ${JSON.stringify(text.slice(0, 100))}`, () => this.text.includes(text))
   }
 
-  /** Whether the server ended the answer properly. */
+  /** Whether the server ended the response properly. */
   async ended(): Promise<boolean> {
     await until('the response is closed', () => this.response.closed)
     return this.response.complete
   }
 
-  /** Reads about so many bytes, and no more. */
+  /** Reads about `bytes` bytes, then pauses. */
   async take(bytes: number): Promise<void> {
     const enough = this.#taken + bytes
     this.response.resume()

@@ -32,7 +32,7 @@ interface Answer {
   readonly text: string
 }
 
-/** Resolves with the receiver's answer when it has accepted the notification. */
+/** Resolves with the receiver's response when it has accepted the notification. */
 export async function post(notification: Notification, options: WebhookOptions): Promise<string> {
   const { loopback, lookup = systemLookup, timeoutMs, signal } = options
   const url = new URL(notification.url)

@@ -7,7 +7,7 @@ import { createLookup } from './resolver.ts'
 import { post } from './post.ts'
 import { until } from '../../../test/support/until.ts'
 
-/** A DNS server that takes questions and never answers. */
+/** A DNS server that accepts queries and never responds. */
 async function silentServer(): Promise<{ readonly address: string; readonly questions: () => number }> {
   const socket = createSocket('udp4')
   let questions = 0

@@ -11,7 +11,7 @@ import { credentialRefused, keyPrincipalId, localPrincipal } from '../../core/mo
 import { openJwtAuthenticator } from './jwt.ts'
 import { anyCharacter } from '../../testing/any-character.ts'
 
-/** Also what an issuer should not say. */
+/** Any claims, including invalid ones. */
 type Claims = Readonly<Record<string, unknown>>
 type KeyPair = Awaited<ReturnType<typeof generateKeyPair>>
 

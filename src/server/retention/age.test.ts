@@ -1,4 +1,4 @@
-/** Retention by age: rows, keys, sessions and documents go too, and periods can differ by component, tenant and principal. */
+/** Retention by age also removes rows, keys, sessions and documents; periods can differ by component, tenant and principal. */
 import { expect, test } from 'vitest'
 import { SESSIONS } from '../../core/model/document.ts'
 import { defaultLimits, type Limits } from '../../core/model/limits.ts'

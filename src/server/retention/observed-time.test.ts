@@ -1,4 +1,4 @@
-/** How long the wall clock must be observed before ages by it are believed. */
+/** How long the wall clock must be observed before retention by age uses it. */
 import { expect, test } from 'vitest'
 import { createMemoryStore } from '../../stores/memory.ts'
 import { createFakeClock, type FakeClock } from '../../testing/fake-clock.ts'
@@ -7,7 +7,7 @@ import { ObservedTime } from './observed-time.ts'
 const HOUR = 3_600_000
 const MINUTE = 60_000
 
-/** Looks every half hour, and returns the hours that are left. */
+/** Observes every half hour, and returns the remaining hours. */
 async function hoursLeftAfter(observed: ObservedTime, clock: FakeClock, hours: number): Promise<number> {
   let left = (await observed.look()).waitMs
   for (let passed = 0; passed < hours; passed += 0.5) {

@@ -11,7 +11,7 @@ import { Retention } from './retention.ts'
 
 const clock = createFakeClock()
 
-/** A run that has said something of a kilobyte, and has ended or not. */
+/** A run with about a kilobyte of output, finished or not. */
 async function run(store: Store, id: string, ended: boolean): Promise<void> {
   const created = newRun(id, clock.iso(), { claim: { worker: 'worker', ttlMs: 1e9 } })
   const { stored } = await store.create(created)
@@ -97,7 +97,7 @@ describe('retention: a clock that may be wrong', () => {
   const DAY = 24 * HOUR
   const limits = { ...defaultLimits, retainMs: 30 * DAY }
 
-  /** A store with a run of now, whose clock has been watched for a day. */
+  /** A store with a current run, and a clock that was observed for a day. */
   async function watched() {
     const time = createFakeClock()
     const lines: { message: string; fields: Record<string, unknown> }[] = []
@@ -119,7 +119,7 @@ describe('retention: a clock that may be wrong', () => {
     return { time, store, lines, open }
   }
 
-  /** Sweeps as a server does, for so long. */
+  /** Sweeps like a server for `forMs`. */
   async function watch(retention: Retention, time: FakeClock, forMs: number): Promise<void> {
     for (let passed = 0; passed <= forMs; passed += HOUR / 2) {
       await retention.sweep()

@@ -1,4 +1,4 @@
-/** Retention by size: the owner with the most bytes is trimmed first, and no owner for the bytes of another. */
+/** Retention by size trims the owner with the most bytes first, and no owner for the bytes of another. */
 import { join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
 import { startNats } from '../../../test/support/nats.ts'
@@ -31,7 +31,7 @@ const stores: readonly (readonly [string, () => Store | Promise<Store>])[] = [
   ['NATS', () => openNatsStore({ servers: [nats.address], name: `retention-${++opened}`, partitions: 2, clock })],
 ]
 
-/** A finished run whose log has about so many bytes. */
+/** A finished run whose log has about `bytes` bytes. */
 async function finish(store: Store, owner: string, id: string, bytes: number, session = id): Promise<void> {
   const created = newRun(id, clock.iso(), {
     owner,

@@ -1,4 +1,4 @@
-/** Documents in a file: what a killed process leaves of them, and what other work of the store leaves them alone. */
+/** Documents in a SQLite file: intact after a killed process, and unchanged by other work of the store. */
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { expect, onTestFinished, test, vi } from 'vitest'
@@ -23,7 +23,7 @@ async function begin(store: Store, id: string): Promise<RunWriter> {
   return runWriter
 }
 
-/** Puts versions of one document, each when the one before is answered, and says which are. */
+/** Puts versions of one document in sequence, and prints which are acknowledged. */
 function putting(path: string): string {
   const store = JSON.stringify(new URL('./index.ts', import.meta.url).href)
   return `const { openSqliteStore } = await import(${store})

@@ -189,7 +189,7 @@ export class FileConnection {
       const next = fenced
         ? 'not reopened, because another process owns the file'
         : `reopening every ${reopenIntervalMs} ms`
-      logger.error({ store: lock.path, reason: message }, `writes to the store fail; ${next}`)
+      logger.error({ store: lock.path, reason: message }, `failed to write to the store; ${next}`)
       this.#listener.failed(this.#unwritable(message))
     }
     if (!this.#closed && !this.#fenced)

@@ -1,4 +1,4 @@
-/** A giant run is removed or trimmed in slices: what is left of it is never seen, whenever the process ends. */
+/** A giant run is removed or trimmed in slices. Readers never see a partial run, even if the process ends between slices. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -164,7 +164,7 @@ test('[STO-1] SQLite: a store that closes deletes the rest of a giant run', asyn
   expect([segments(path), segments(path, 'deletions')]).toEqual([0, 0])
 })
 
-/** Breaks overflow pages in the middle of a segment: their links lead nowhere. Also former ones, which nobody reads. */
+/** Breaks the links of overflow pages in the middle of a segment, including former pages, which are never read. */
 function tear(path: string, text: string): void {
   {
     using database = new DatabaseSync(path)
@@ -189,7 +189,7 @@ test('[STO-1] SQLite: a damaged page in the rest of a removed run fails one comm
   expect(segments(crashed)).toBeGreaterThan(0)
   await write(store, 'run_next', 1)
   expect(await store.get('run_giant')).toBeUndefined()
-  expect(told).toEqual(['writes to the store fail; reopening every 10 ms'])
+  expect(told).toEqual(['failed to write to the store; reopening every 10 ms'])
 })
 
 test('SQLite: a verified copy of a file whose vacuum was stopped allows vacuum again', async () => {

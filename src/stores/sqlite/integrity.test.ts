@@ -1,4 +1,4 @@
-/** Damage in the file: what is not what was written is never served, and is contained to what it hit. */
+/** Damage in the file: damaged records are never served, and an error affects only the damaged run. */
 import { chmodSync, copyFileSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -36,7 +36,7 @@ async function write(store: Store, id: string, { texts = 5, completed = true } =
   await runWriter.flush()
 }
 
-/** A closed file with three runs, of which the second is harmed by a statement. */
+/** A closed file with three runs; a statement damages the second. */
 async function harmed(sql: string): Promise<string> {
   const path = temporaryDatabase()
   const store = await open(path)
@@ -106,7 +106,7 @@ describe('[STO-1] [LOG-1] SQLite: a damaged segment', () => {
   })
 })
 
-/** What an older version wrote has no checksum; here the numbers of events 8 and 80 to 89 are none. */
+/** Rows of an older version have no checksum; here the numbers of events 8 and 80 to 89 are invalid. */
 const BREAK_OLD_SEGMENT = `UPDATE segments SET crc = NULL,
   data = CAST(replace(CAST(data AS TEXT), char(10) || 'id: 8', char(10) || 'id: x') AS BLOB) WHERE run = 2`
 
@@ -149,7 +149,7 @@ describe('[STO-1] a damaged segment without a checksum', () => {
 })
 
 describe('[STO-1] a page of a log that SQLite cannot read', () => {
-  /** A page in the middle of a segment, whose link leads nowhere. */
+  /** Damages the link of a page in the middle of a segment. */
   async function torn(): Promise<string> {
     const path = await harmed('')
     const bytes = readFileSync(path)

@@ -1,4 +1,4 @@
-/** What happens to the file while the store has it open: it is removed, renamed, replaced, or read by others for long. */
+/** Changes to the file while the store has it open: removed, renamed, replaced, or blocked by long readers. */
 import { copyFileSync, existsSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'

@@ -9,10 +9,10 @@ declare const axe: { run(options: { runOnly?: string[] }): Promise<AxeResults> }
 
 const source = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const WIDTHS = [1280, 390]
-/** In the dark there are other colors, and nothing else. */
+/** Dark mode changes only colours. */
 const RULES = { light: {}, dark: { runOnly: ['color-contrast'] } }
 
-/** Nothing serious, and nothing that sticks out sideways of a narrow page. */
+/** Expects no serious finding, and no horizontal overflow on a narrow page. */
 export async function expectAccessible(page: Page, what: string): Promise<void> {
   await page.evaluate(source)
   const found: string[] = []

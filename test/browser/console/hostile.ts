@@ -1,4 +1,4 @@
-/** An agent that puts what would do harm into everything that it can name. */
+/** An agent with hostile content in every name and text that it can set. */
 import { agent } from '../../../src/agents/agent.ts'
 import { fromJsonSchema } from '../../../src/core/schema/json-schema.ts'
 import { type Component, createEvent } from '../../../src/core/ports/component.ts'
@@ -11,7 +11,7 @@ function base64(text: string): string {
   return Buffer.from(text).toString('base64')
 }
 
-/** Each of these has done something on some page once. */
+/** Each of these has once caused harm on some page. */
 export const ATTACKS: readonly string[] = [
   `<script>${SCRIPT}</script>`,
   `<img src=x onerror="${SCRIPT}">`,

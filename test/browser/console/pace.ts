@@ -2,10 +2,10 @@
 import type { BrowserContext, Page } from 'playwright-core'
 
 export interface Pace {
-  /** Stretches of more than 50 ms in which the page could do nothing else, and the longest. */
+  /** Number of tasks that blocked the page for more than 50 ms, and the longest. */
   readonly longTasks: number
   readonly longestTaskMs: number
-  /** From a key press to the next picture: the longest. Shorter than a frame is not seen, and is 0. */
+  /** Longest delay from a key press to the next frame. Delays shorter than a frame are 0. */
   readonly longestKeyMs: number
 }
 
@@ -32,7 +32,7 @@ export function watchPace(context: BrowserContext): Promise<unknown> {
   })
 }
 
-/** Since the page was opened, or since this was asked last. */
+/** Since the page was opened, or since the last call. */
 export async function paceOf(page: Page): Promise<Pace> {
   const { tasks, keys } = await page.evaluate(() => ({
     tasks: watched.tasks.splice(0),

@@ -1,4 +1,4 @@
-/** An agent with an input of every kind that a form has. */
+/** An agent with an input field of every kind that forms support. */
 import { agent } from '../../../src/agents/agent.ts'
 import { fromJsonSchema } from '../../../src/core/schema/json-schema.ts'
 

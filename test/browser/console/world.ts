@@ -1,4 +1,4 @@
-/** The console in a real browser on a real server, and what a page must never do. */
+/** The console in a real browser on a real server, with checks that apply to every page. */
 import { expect, onTestFinished } from 'vitest'
 import type { BrowserContext, Page } from 'playwright-core'
 import { until } from '../../support/until.ts'
@@ -12,11 +12,11 @@ export interface ConsolePage {
 }
 
 export interface OpenOptions {
-  /** Complaints about connections, where the test breaks them. */
+  /** Console errors about connections, if the test breaks them. */
   readonly forgives?: RegExp
 }
 
-/** Opens a page of the console. At the end of the test nothing may have been complained about. */
+/** Opens a page of the console. The test fails if the browser has reported an error. */
 export async function openConsole(
   context: BrowserContext,
   url: string,
@@ -56,7 +56,7 @@ export function expectShown(page: Page, selector: string, text: string | RegExp)
   )
 }
 
-/** Records what a selector shows from now on. For states that end by themselves: a busy machine may look too late. */
+/** Records what a selector shows from now on. For transient states, which a busy machine may miss. */
 export async function recordShown(page: Page, selector: string): Promise<(text: string) => Promise<unknown>> {
   const seen = await page.evaluateHandle((watched) => {
     const texts = new Set<string>()

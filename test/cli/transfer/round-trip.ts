@@ -1,4 +1,4 @@
-/** Copies a store with every kind of content from SQLite into another store and back, and checks what clients find there. */
+/** Copies a store with every kind of content from SQLite into another store and back, and checks what clients read. */
 import { expect } from 'vitest'
 import {
   answerRun,

@@ -44,7 +44,7 @@ export class History {
       .join('\n')
   }
 
-  /** The history of the view whose last try was the latest. */
+  /** The history of the view with the latest try. */
   slowest(runs: readonly (string | undefined)[], tries: Tries, began: number): string {
     const { about } = tries.entries.findLast(({ number }) => number !== undefined) ?? { about: '' }
     const index = runs.includes(about) ? runs.indexOf(about) : Number(about.slice('view-'.length))

@@ -1,4 +1,4 @@
-/** The official clients and ours behind one small face, so that a scenario is written once for all of them. */
+/** The official clients and ours behind one interface, so that a scenario is written once for all of them. */
 import {
   AgentCard,
   type Message as NewerMessage,
@@ -51,9 +51,9 @@ export interface Caller {
   subscribe(id: string): AsyncIterable<SeenEvent>
   /** Undefined where the version has no such thing. */
   readonly list?: (pageSize: number, pageToken: string) => Promise<SeenPage>
-  /** Has what becomes of a task sent there, with the credential. */
+  /** Registers a webhook for a task's updates, with the credential. */
   push(task: string, url: string, credentials: string): Promise<void>
-  /** Tags of the first skill of the card for those who are known. */
+  /** Tags of the first skill of the authenticated card. */
   extendedTags(): Promise<readonly string[]>
 }
 
@@ -95,7 +95,7 @@ function parametersOf({ key, extension }: CallerOptions, extensionHeader: string
   }
 }
 
-/** What a client that does as A2A says has at the end. */
+/** The final state of a client that follows the A2A specification. */
 export function put(events: readonly SeenEvent[], alwaysAppend = false): Record<string, string> {
   const texts: Record<string, string> = {}
   for (const event of events) {

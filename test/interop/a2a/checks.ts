@@ -34,7 +34,7 @@ export const checks: Readonly<Record<string, Check>> = {
   },
 }
 
-/** For bindings whose bytes can be cut here. */
+/** For bindings whose bytes the test can cut. */
 export const checksOverHttp: Readonly<Record<string, Check>> = {
   async 'streams that are cut are taken up, and nothing is lost or told twice'(_client, url, options) {
     const cuts = [1200, 900, 1500, 2000]

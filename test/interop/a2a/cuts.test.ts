@@ -1,4 +1,4 @@
-/** Our client with official servers on a bad network, and with servers that do what is hard on a client. */
+/** Our client with official servers on a bad network, and with servers that behave badly. */
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -74,7 +74,7 @@ test('A2A client: chunks that the official server’s slow store loses for a sub
   expect(textsOf(stream.task!)).toBe(chunks.join(''))
 })
 
-/** A server of 1.0 that answers each call of a method with what is next for it. */
+/** A server of 1.0 with a queue of responses per method. */
 async function scripted(
   answers: Record<string, ((response: ServerResponse) => void)[]>,
 ): Promise<{ url: string; calls: string[] }> {

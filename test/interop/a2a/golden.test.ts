@@ -1,6 +1,6 @@
 /**
- * Row 7 of the matrix: raw HTTP against our server, byte for byte. Each file in `golden` is a conversation; what is in it was read and
- * found right once, and whoever changes a byte of it changes what peers are sent.
+ * Row 7 of the matrix: raw HTTP against our server, byte for byte. Each file in `golden` is a reviewed conversation; a changed byte is a
+ * change of the wire format.
  */
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -10,7 +10,7 @@ import { createMemoryStore } from '../../../src/stores/memory.ts'
 import { serveInProcess } from '../../support/in-process.ts'
 import { parrot } from '../../protocols/a2a/serve.ts'
 
-/** Does what its message says; nothing in it is of the moment. */
+/** Behaves as its message requests; its output depends on nothing else. */
 const runWriter = agent<unknown>({
   id: 'runWriter',
   name: 'Scribe',
@@ -35,7 +35,7 @@ interface Exchange {
   readonly method?: 'GET' | 'POST' | 'DELETE'
   readonly path: string
   readonly headers?: Readonly<Record<string, string>>
-  /** Sent as it is where it is a text. */
+  /** Sent unchanged if it is a text. */
   readonly body?: object | string
 }
 
@@ -182,7 +182,7 @@ const conversations: Readonly<Record<string, readonly Exchange[]>> = {
   ],
 }
 
-/** The hours of this server stand still, and what it makes is numbered. */
+/** A server with a fixed clock and numbered ids. */
 async function serve(): Promise<string> {
   const count = (prefix: string): (() => string) => {
     let last = 0

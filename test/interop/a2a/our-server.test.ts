@@ -24,7 +24,7 @@ import {
 
 const LONG = 'é漢🙂 '.repeat(110_000)
 
-/** Does what its message says. `released` lets the waiting run continue. */
+/** Behaves as its message requests. `released` lets the waiting run continue. */
 function subject(released: () => Promise<void>) {
   return agent<unknown>({
     id: 'subject',

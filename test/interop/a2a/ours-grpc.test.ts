@@ -1,4 +1,4 @@
-/** Our client with our server over gRPC, on a network and with a server that fail: what was cut is taken up exactly there. */
+/** Our client with our server over gRPC, with network and server failures: streams resume exactly where they were cut. */
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { A2aClient, type A2aClientOptions, textOf, type TaskUpdate, type A2aVersion } from '../../../src/a2a/index.ts'
 import { serveInProcess } from '../../support/in-process.ts'
@@ -27,7 +27,7 @@ async function grpcPortOf(url: string): Promise<number> {
   return Number(client.interface.url.split(':').at(-1))
 }
 
-/** A client whose calls go through the proxy. */
+/** A client that calls through the proxy. */
 async function through(
   proxy: TcpProxy,
   url: string,

@@ -77,7 +77,7 @@ describe.each(['JSONRPC', 'HTTP+JSON'] as const)('our A2A client and server over
   })
 })
 
-/** gRPC is served where it is asked for. */
+/** gRPC is served only if it is enabled. */
 const options = (binding: BindingName): InProcessOptions =>
   binding === 'GRPC' ? { a2a: { defaultComponent: 'lab', push: true, grpcPort: 0 } } : { a2a: { push: true } }
 

@@ -15,7 +15,7 @@ export function textsOf({ artifacts = [] }: Task): string {
   return artifacts.map(({ parts }) => textOf(parts)).join('')
 }
 
-/** The text of one artifact, by doing with each update as A2A says. */
+/** The text of one artifact, with updates applied as A2A specifies. */
 export function textOfUpdates(updates: readonly TaskUpdate[]): string {
   let text = ''
   for (const update of updates) {
@@ -27,7 +27,7 @@ export function textOfUpdates(updates: readonly TaskUpdate[]): string {
   return text
 }
 
-/** Ends streams after so many bytes each: by an error, or as if that were their end. */
+/** Ends the streams after `cuts` bytes each, with an error or like a regular end. */
 export function cutting(cuts: number[], how: 'break' | 'end'): typeof fetch {
   return async (input, init) => {
     const response = await fetch(input, init)

@@ -1,4 +1,4 @@
-/** `npm run compare:agno`: the same things go wrong with agno's server and with ours, and one client says what it sees. */
+/** `npm run compare:agno`: the same faults with agno's server and with ours, reported by one client. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** agno's own example clients, unmodified, from a checkout of its repository: of the present cookbook and of the one before. */
+/** agno's own example clients, unmodified, from a checkout of its repository: the current and the previous cookbook. */
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ import type { Tally } from '../tally.ts'
 interface Script {
   readonly file: string
   readonly args?: readonly string[]
-  /** What it prints when it is content; a script that does not say so only has to end well. */
+  /** Output of a successful script; without it, the script only has to exit with 0. */
   readonly says?: RegExp
 }
 

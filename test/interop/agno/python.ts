@@ -1,4 +1,4 @@
-/** A Python program that drives a server, and may ask for the server to be killed and started again. */
+/** A Python program that tests a server, and can request that the server is killed and restarted. */
 import { runPython } from '../python-lines.ts'
 import type { Served } from '../served.ts'
 
@@ -9,7 +9,7 @@ export interface Driven {
   readonly timeoutMs: number
 }
 
-/** Resolves with what went wrong, undefined where nothing did. */
+/** Resolves with the problem, or undefined. */
 export function drive(
   { python, args, server, timeoutMs }: Driven,
   output: (line: unknown) => void,

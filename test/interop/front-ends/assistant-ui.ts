@@ -1,4 +1,4 @@
-/** `examples/assistant-ui` as its header says: one command, a page in a real browser, and a server that is killed. */
+/** `examples/assistant-ui` as documented in its header, in a real browser, with a server that is killed. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

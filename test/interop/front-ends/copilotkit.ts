@@ -68,7 +68,7 @@ async function send(page: PageWorld['page'], text: string): Promise<void> {
   await page.getByRole('textbox').press('Enter')
 }
 
-/** What the agent `halting` says. */
+/** Output of the agent `halting`. */
 function words(count: number): string {
   return Array.from({ length: count }, (_, word) => `[${word}]`).join(' ')
 }

@@ -1,4 +1,4 @@
-/** A built page and what it talks to: at any address without a file the page, and every protocol at its own path. */
+/** Serves a built page at every address without a file, and every protocol at its own path. */
 import { preview } from 'vite'
 import { holdfast } from '../../../src/mount/holdfast.ts'
 import components from '../../browser/chat-components.ts'

@@ -1,4 +1,4 @@
-/** The faults: each is injected directly and through the gateway, and says what a client saw. */
+/** Faults that are injected directly and through the gateway. Each returns what a client saw. */
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Served } from '../served.ts'
 import type { Upstream } from './upstreams.ts'
@@ -6,7 +6,7 @@ import { lookBack, resume, type Seen, stall, start, view, type Viewed, type View
 
 export interface Cell {
   readonly text: string
-  /** What must not happen through the gateway: a hang, a lie, a lost piece. */
+  /** Must not happen through the gateway: a hang, a wrong outcome, a lost piece. */
   readonly problem?: string
 }
 
@@ -49,7 +49,7 @@ function look(
   return view(base, start(protocol, id, script), headers, options)
 }
 
-/** Comes back as the protocol can; through the gateway, a chat client reads the rest of the log. */
+/** Resumes as the protocol allows; through the gateway, a chat client reads the rest of the log. */
 async function comeBack(
   { base, headers }: Side,
   upstream: Upstream,
@@ -74,12 +74,12 @@ async function logOf(gateway: string, run: string | undefined): Promise<Seen> {
 
 const SUCCESS = /^(RunCompleted|COMPLETED|finish_reason stop|run\.completed)$/
 
-/** The protocol's own last frame, whatever it says. */
+/** The protocol's last frame, with any content. */
 function isFinal(end: string): boolean {
   return !['silence', 'cut', 'end without a final event', 'no end'].includes(end)
 }
 
-/** A failure is said, and not as a success. */
+/** Whether the end reports a failure. */
 function saysFailure(end: string): boolean {
   return isFinal(end) && !SUCCESS.test(end)
 }
@@ -191,7 +191,7 @@ async function crashOfModel(side: Side, upstream: Upstream, script: string): Pro
   return isFinal(seen.end) ? { text } : { text, problem: text }
 }
 
-/** A failure that the upstream knows of. */
+/** A failure that the upstream reports itself. */
 async function saidFailure(side: Side, upstream: Upstream, script: string): Promise<Cell> {
   const seen = await look(side, upstream, script, { patienceMs: 60_000 })
   const text = `${wordsOf(seen)} words, ${seen.end}`

@@ -1,15 +1,15 @@
-/** An OpenAI-compatible server whose answers are odd, read by the official client directly and through the gateway. */
+/** An OpenAI-compatible server with odd responses, read by the official client directly and through the gateway. */
 import { createServer, type ServerResponse } from 'node:http'
 import OpenAI from 'openai'
 import type { Cell } from './faults.ts'
 
 interface OddStream {
   readonly title: string
-  /** The bytes, in the pieces in which they are sent. */
+  /** The bytes, in the pieces that are sent. */
   readonly pieces: readonly (string | Buffer)[]
   /** The connection is cut after them. */
   readonly isCut?: boolean
-  /** Whether it is an answer after all, or nothing that may be called one. */
+  /** Whether it is a valid response. */
   readonly isAnswer: boolean
 }
 
@@ -109,7 +109,7 @@ function modelOf(number: number): string {
   return `odd-${number}`
 }
 
-/** What the official client makes of a stream. */
+/** Result of the official client for a stream. */
 export async function readOdd(baseURL: string, number: number): Promise<Cell> {
   const { isAnswer } = oddStreams[number]!
   const client = new OpenAI({ baseURL, apiKey: 'none', maxRetries: 0, timeout: 30_000 })

@@ -17,7 +17,7 @@ const { values } = parseArgs({
   options: {
     only: { type: 'string', multiple: true },
     fault: { type: 'string', default: '' },
-    /** Only what is judged, for CI. */
+    /** Only the judged part, for CI. */
     through: { type: 'boolean', default: false },
     write: { type: 'boolean', default: false },
   },

@@ -8,7 +8,7 @@ import { ensurePython } from '../../support/python.ts'
 const READY_MS = 120_000
 export const HERMES_KEY = 'interop-key-of-hermes'
 
-/** A server process of somebody else that can be killed and started again at its address. */
+/** A third-party server process that can be killed and restarted at its address. */
 export class Upstream {
   readonly name: string
   readonly protocol: 'agentos' | 'openai' | 'a2a'
@@ -114,7 +114,7 @@ function at(port: number): string {
   return `http://127.0.0.1:${port}`
 }
 
-/** Its gateway program is beside its interpreter. A home of its own for each start: one that was killed leaves its process id there. */
+/** Its gateway program is beside its interpreter. Each start gets a new home, because a killed process leaves its process id there. */
 function startHermes(python: string, port: number, model: string, home: string): ChildProcess {
   mkdirSync(home, { recursive: true })
   const settings = [

@@ -1,10 +1,10 @@
-/** Clients of the three protocols, reduced to what a person sees: words, and how the stream ended. */
+/** Clients of the three protocols, reduced to the words that a person sees and how the stream ended. */
 import { connect } from 'node:net'
 import type { Upstream } from './upstreams.ts'
 
 export interface Seen {
   readonly words: readonly string[]
-  /** The last frame that says how the run ended; `cut` or `silence` if there is none. */
+  /** The last frame with the outcome of the run; `cut` or `silence` if there is none. */
   readonly end: string
   readonly run: string | undefined
   readonly session: string | undefined
@@ -13,7 +13,7 @@ export interface Seen {
 }
 
 export interface ViewOptions {
-  /** Leave after so many words. */
+  /** Disconnect after this many words. */
   readonly leaveAfter?: number
   /** Stop waiting after this much silence. */
   readonly patienceMs?: number
@@ -52,7 +52,7 @@ export function start(protocol: Protocol, id: string, script: string): Request {
   }
 }
 
-/** As the protocol's own clients come back; undefined if they cannot. */
+/** Resumes like the protocol's own clients; undefined if they cannot. */
 export function resume(protocol: Protocol, id: string, { run, session = '', index }: Viewed): Request | undefined {
   if (run === undefined || protocol === 'openai') return undefined
   if (protocol === 'a2a') return rpc('SubscribeToTask', { id: run })

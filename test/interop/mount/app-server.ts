@@ -1,4 +1,4 @@
-/** A server of an application, which may start other processes: all of them are killed together. */
+/** An application server with its child processes; all of them are killed together. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 

@@ -37,7 +37,7 @@ export function copyApp(project: string, source: string, name: string): string {
   return app
 }
 
-/** Path of an application inside the project, without what a former run left. */
+/** Path of an application inside the project, without files of a former run. */
 export function removeApp(project: string, name: string): string {
   const app = join(project, name)
   rmSync(app, { recursive: true, force: true })

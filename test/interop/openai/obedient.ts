@@ -1,4 +1,4 @@
-/** A model that does what it is sent: it calls the tool that it is given, and answers in the format that the request describes. */
+/** A model that calls the tool in its request, and responds in the format that the request describes. */
 import { modelAgent } from '../../../src/agents/model/agent.ts'
 import { scriptedModel } from '../../../src/agents/model/scripted/scripted.ts'
 import type { Component } from '../../../src/core/ports/component.ts'

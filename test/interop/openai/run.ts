@@ -67,7 +67,7 @@ async function runChecks(python: string, group: keyof typeof servers): Promise<v
   }
 }
 
-/** Asked to end, it does so by itself. */
+/** Sends SIGTERM, and waits until the server has exited. */
 async function drain({ pid }: Served): Promise<void> {
   process.kill(pid, 'SIGTERM')
   await until('the server is gone', async () => !isAlive(pid), { withinMs: DRAINED_MS })

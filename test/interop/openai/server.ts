@@ -1,4 +1,4 @@
-/** `node server.ts PORT STORE`: a server whose components end in every way, and whose bounds are reached quickly. */
+/** `node server.ts PORT STORE`: a server with components for every outcome, and limits that are reached quickly. */
 import { labComponents } from '../../../src/agents/lab/kinds.ts'
 import { createServer } from '../../../src/server/create-server.ts'
 import { openSqliteStore } from '../../../src/stores/sqlite/index.ts'

@@ -1,4 +1,4 @@
-/** Suites that others wrote for servers of this API, against `npm start` on a model that does what they ask of one. */
+/** Third-party suites for servers of this API, against `npm start` with an obedient model. */
 import { execFile } from 'node:child_process'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
@@ -11,7 +11,7 @@ export interface Suites {
   /** A server that has the model. */
   readonly model: string
   readonly folder: string
-  /** A checkout of Open Responses in a folder where `tsx` and `zod` are installed; not run where there is none. */
+  /** A checkout of Open Responses in a folder with `tsx` and `zod`; skipped if there is none. */
   readonly openResponses?: string
   readonly tally: Tally
 }
@@ -58,7 +58,7 @@ async function runOpenResponses(url: string, checkout: string, tally: Tally): Pr
     tally.add(`Open Responses: ${id}`, status === 'passed' ? undefined : `${status}: ${errors.join('; ')}`)
 }
 
-/** What a suite prints as JSON, whatever it thinks of the result. */
+/** JSON output of a suite, also if the suite failed. */
 async function run<Report>(program: string, args: readonly string[], cwd: string): Promise<Report> {
   const output = await promisify(execFile)(program, args, { cwd, timeout: SUITE_MS }).then(
     ({ stdout }) => stdout,

@@ -69,7 +69,7 @@ function bindingOf({ protocolBinding, protocolVersion }: AgentInterface): string
   return `${protocolBinding} ${protocolVersion}`
 }
 
-/** What a stream says until it is known what becomes of the task: that there is a stream is not enough. */
+/** Text of a stream until the outcome of its task is known: an open stream alone proves nothing. */
 async function streamOver(named: AgentInterface): Promise<string> {
   let text = ''
   for await (const piece of named.protocolBinding === 'GRPC' ? grpcStream(named) : await httpStream(named)) {
@@ -106,7 +106,7 @@ async function httpStream({ url, protocolBinding, protocolVersion }: AgentInterf
   return response.body!.pipeThrough(new TextDecoderStream())
 }
 
-/** A state in which a task waits or has ended, in the words of either version; or the answer of an agent without tasks. */
+/** A state in which a task waits or has ended, in either version, or the message of an agent without tasks. */
 const OUTCOME =
   /(TASK_STATE_)?(COMPLETED|completed|INPUT_REQUIRED|input-required|AUTH_REQUIRED|auth-required)"|"role":"(ROLE_AGENT|agent)"/
 

@@ -1,4 +1,4 @@
-/** Clients in the field that follow neither 1.0 nor 0.3 to the letter: protobuf field names, parts without a kind, names of 0.2. */
+/** Clients that deviate from 1.0 and 0.3: protobuf field names, parts without a kind, names of 0.2. */
 import { describe, expect, test } from 'vitest'
 import { RESUME_EXTENSION } from '../../../src/a2a/resume.ts'
 import { agent } from '../../../src/agents/agent.ts'
@@ -137,7 +137,7 @@ describe('A2A without streaming', () => {
     }),
   ]
 
-  test('the card of such an agent declares it, and the cards of others do not change', async () => {
+  test('its card says so, and other cards do not change', async () => {
     const server = await serveA2a({ a2a: quiet, components })
     const streaming = async (id: string): Promise<unknown> =>
       ((await (await fetch(server.agent(id))).json()) as { capabilities: { streaming: unknown } }).capabilities

@@ -1,4 +1,4 @@
-/** gRPC clients that take too much: nothing of a message is read before its caller is known, and little at a time after that. */
+/** Hostile gRPC clients: messages are read only after authentication, and in small pieces. */
 import { createServer } from 'node:http'
 import http2, { type ClientHttp2Session, connect } from 'node:http2'
 import type { AddressInfo } from 'node:net'
@@ -224,7 +224,7 @@ test('[SEC-2] gRPC connections of one address are limited', async () => {
   expect(await until('a connection is free', freed)).toBe(true)
 })
 
-/** Who goes by the wire type of the first field skips eight bytes, and then all that follows. */
+/** A parser that follows the wire type of the first field skips eight bytes, and then all that follows. */
 function disguise(hidden: number): Buffer {
   const length = (bytes: number): number[] => [
     0x80 | (bytes & 0x7f),

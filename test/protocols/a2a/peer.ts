@@ -1,4 +1,4 @@
-/** A plain gRPC client of the A2A service: what it sends and gets is what the wire has. */
+/** A plain gRPC client of the A2A service that sends and returns raw messages. */
 import * as grpc from '@grpc/grpc-js'
 import { onTestFinished } from 'vitest'
 import { type Codecs, loadGrpc } from '../../../src/a2a/grpc/packages.ts'

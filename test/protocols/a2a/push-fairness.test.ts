@@ -1,4 +1,4 @@
-/** One principal's webhooks must not hold up another's. */
+/** Webhooks of one principal do not delay those of another. */
 import type { IncomingHttpHeaders } from 'node:http'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'

@@ -1,4 +1,4 @@
-/** Deliveries of pushes read logs like subscribers do, and count among the same bounds. */
+/** Push deliveries read logs under the same limits as subscribers. */
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { keyPrincipalId, ownerKey } from '../../../src/core/model/principal.ts'
@@ -20,7 +20,7 @@ import { current, rpc, serveA2a } from './serve.ts'
 const EVENTS = 400
 const ONE_FOLD_EACH = { maxReadBytes: 2048, maxConcurrentFolds: 2, maxQueuedFolds: 0 }
 
-/** A run that goes on, with a long log. */
+/** An unfinished run with a long log. */
 async function addRunning(store: Store, id: string, owner: string): Promise<void> {
   const claim = { worker: 'runWriter', ttlMs: 600_000 }
   const { stored } = await store.create(
@@ -32,7 +32,7 @@ async function addRunning(store: Store, id: string, owner: string): Promise<void
   await writer.flush()
 }
 
-/** Anna and Bert have a finished run each, and Anna two that go on. Reading on in `slow` takes until `open` is called. */
+/** Anna and Bert have a finished run each, and Anna two unfinished ones. Reads of `slow` wait until `open` is called. */
 async function serve(slow: readonly string[]) {
   const path = join(temporaryFolder(), 'keys.json')
   const names = ['anna', 'bert']

@@ -19,7 +19,7 @@ const secrets = { token: TOKEN, authentication: { scheme: 'Bearer', credentials:
 const legacy = { 'a2a-version': '0.3' }
 const newKey = (): string => randomBytes(32).toString('hex')
 
-/** What a test would otherwise wait for. */
+/** Short delays, so that tests need not wait. */
 const limits = { pollIntervalMs: 20, retryDelayMs: 10, maxRetryDelayMs: 50, idleTimeoutMs: 200, maxAttempts: 2 }
 const a2a = { push: { loopback: true, limits } }
 

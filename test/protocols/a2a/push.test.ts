@@ -30,7 +30,7 @@ import {
   texts,
 } from './serve.ts'
 
-/** What a test would otherwise wait for. */
+/** Short delays, so that tests need not wait. */
 const limits = { pollIntervalMs: 20, retryDelayMs: 10, maxRetryDelayMs: 50, idleTimeoutMs: 200 }
 const a2a: A2aOptions = { push: { loopback: true, limits } }
 
@@ -224,7 +224,7 @@ test('[LOG-2] push: a server killed during delivery continues where it was and s
   expect([...new Set(all)]).toEqual(Array.from({ length: Math.max(...all) + 1 }, (_none, index) => index))
 })
 
-/** A server that leaves delivering to others. */
+/** A server that does not deliver pushes itself. */
 const idle: A2aOptions = { push: { limits: { maxDeliveries: 0 } } }
 
 /** Delivers the pushes of a server. */

@@ -31,7 +31,7 @@ function positions(updates: readonly SeenUpdate[]): unknown[] {
   })
 }
 
-/** What came, without the task that a subscription begins with. */
+/** Received updates without the initial task of a subscription. */
 function news(updates: readonly SeenUpdate[]): string[] {
   return updates.slice(1).map((update) => JSON.stringify(update))
 }

@@ -1,4 +1,4 @@
-/** A server for one test of A2A, and a client of it that shows every byte: the official ones hide what they tolerate. */
+/** A server for one A2A test, and a client that shows every byte: the official clients hide what they tolerate. */
 import type { Component } from '../../../src/core/ports/component.ts'
 import type { A2aOptions } from '../../../src/protocols/a2a/index.ts'
 import type { Task } from '../../../src/protocols/a2a/wire/wire.ts'
@@ -13,7 +13,7 @@ export interface A2aServer extends NativeServer {
   agent(component?: string): string
 }
 
-/** Asks for a credential, as agents that act for somebody do. */
+/** Asks for a credential, like agents that act on behalf of a user. */
 const notary = agent<unknown>({
   id: 'notary',
   async *run(_input, context) {
@@ -30,7 +30,7 @@ export const parrot = agent<unknown>({
   },
 })
 
-/** Asks for leave. */
+/** Asks for an approval. */
 const careful = agent<unknown>({
   id: 'careful',
   // oxlint-disable-next-line require-yield -- its answer is what it returns
@@ -98,7 +98,7 @@ export function message(text: string, more: object = {}): { readonly messageId: 
   return { messageId: `m-${process.pid}-${++messages}`, role: 'ROLE_USER', parts: [{ text }], ...more }
 }
 
-/** Sends a text and waits for what becomes of it. */
+/** Sends a text and waits for the result. */
 export async function send(url: string, text: string, more: object = {}, configuration: object = {}): Promise<Task> {
   const sent = await result<{ task: Task }>(url, 'SendMessage', { message: message(text, more), configuration })
   return sent.task
@@ -173,7 +173,7 @@ export function states(updates: readonly SeenUpdate[]): string[] {
   })
 }
 
-/** The texts of the artifacts as a client puts them together: from a task, and from what comes after it. */
+/** The texts of the artifacts as a client assembles them, from a task and the updates after it. */
 export function assembled(updates: readonly SeenUpdate[]): Record<string, string> {
   const whole: Record<string, string> = {}
   for (const { task, artifactUpdate } of updates) {

@@ -486,7 +486,7 @@ test('A2A: a stream that the server closes ends with an error, since a plain end
 /** Much more than the buffers between the two hold. */
 const MEGABYTES = 64
 
-/** Says a word again and again, and ends once it may. */
+/** Repeats a word until it is released, and ends. */
 function gatedAgent(everyMs = 10) {
   const gate = Promise.withResolvers<void>()
   const gated = agent<unknown>({

@@ -1,4 +1,4 @@
-/** AG-UI's own client, and a record of what it concluded. */
+/** AG-UI's own client, with a record of its messages and state. */
 import { type AgentSubscriber, HttpAgent, type Interrupt, type Message } from '@ag-ui/client'
 import { vi } from 'vitest'
 import { quietFetch } from '../../../src/ag-ui/quiet-fetch.ts'

@@ -1,4 +1,4 @@
-/** The page about this protocol says what the code does: its programs run, and its routes are those that are mounted. */
+/** docs/protocols/ag-ui.md: its programs run, and its routes are those that are mounted. */
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { agent } from '../../../src/agents/agent.ts'

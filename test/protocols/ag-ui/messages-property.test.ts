@@ -1,4 +1,4 @@
-/** What AG-UI's own client makes of our streams is what the log says, for golden and random logs, also when it attaches midway. */
+/** AG-UI's own client reduces our streams to the content of the log, for golden and random logs, also when it attaches midway. */
 import { HttpAgent, type Message } from '@ag-ui/client'
 import { EventSchema } from '@ag-ui/core/schemas'
 import { expect, test, vi } from 'vitest'

@@ -1,4 +1,4 @@
-/** What AG-UI's own client makes of each way to re-attach: why this protocol answers a known run with a snapshot, the open message and the rest. */
+/** Ways to re-attach with AG-UI's own client: why this protocol sends a snapshot, the open message and the rest for a known run. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'

@@ -1,4 +1,4 @@
-/** Who may do what: keys, tokens, principals, and pages of other sites. */
+/** Access control: keys, tokens, principals, and pages of other sites. */
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { createKeys } from '../../support/keys.ts'

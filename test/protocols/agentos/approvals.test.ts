@@ -1,4 +1,4 @@
-/** `/approvals`: what runs wait for, and the decision, which takes effect at once. */
+/** `/approvals`: pending approvals, and decisions that take effect at once. */
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { createKeys } from '../../support/keys.ts'

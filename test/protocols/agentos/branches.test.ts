@@ -1,4 +1,4 @@
-/** Continuing a run from a position in its conversation, regenerating its answer, and forking its session: what the model is told. */
+/** Continuing a run from a position, regenerating a response, and forking a session: the messages that the model gets. */
 import { tool } from 'ai'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
@@ -14,14 +14,14 @@ interface Guide {
   readonly server: AgentOsServer
   /** The prompts of the model's requests, a line per part. */
   readonly prompts: string[][]
-  /** Cities that the tool was asked for. */
+  /** Cities of the tool calls. */
   readonly cities: string[]
   run(message: string, session?: string): Promise<Body>
   continue(run: Body, fields: Record<string, string>): Promise<Body>
   refusal(run: Body, fields: Record<string, string>): Promise<unknown[]>
 }
 
-/** An agent that looks up a fact if it is asked about Paris, and then answers with the number of its model request. */
+/** An agent that looks up a fact for questions about Paris, and responds with the number of its model request. */
 async function serveGuide(): Promise<Guide> {
   const prompts: string[][] = []
   const cities: string[] = []
@@ -122,7 +122,7 @@ describe('AgentOS: a run that is continued from one of its messages', () => {
       'answer 4',
     ])
     expect(guide.cities).toEqual(['Paris'])
-    // The source is as it was, and both are listed.
+    // The source is unchanged, and both are listed.
     expect((await runsOf(guide, first.session_id)).map(({ status, run_input: input }) => [status, input])).toEqual([
       ['COMPLETED', 'hello'],
       ['COMPLETED', 'Paris?'],

@@ -8,7 +8,7 @@ import { team } from '../../../src/agents/team/team.ts'
 import { condition, loop, parallel, router, step, steps, workflow } from '../../../src/agents/workflow/index.ts'
 import { type Component, createEvent } from '../../../src/core/ports/component.ts'
 
-/** Looks up a balance by itself, and sends money only when somebody says yes. */
+/** Looks up a balance by itself, and sends money only after an approval. */
 export const clerk: Component = modelAgent({
   id: 'clerk',
   name: 'Clerk',
@@ -39,7 +39,7 @@ const reporter = (id: string): Component =>
     model: scriptedModel({ id: `${id}-model`, script: ({ text }) => `From the ${id}: ${text} is well.` }),
   })
 
-/** A leader who gives both members a task and writes one answer of theirs. */
+/** A leader that delegates to both members and combines their outputs. */
 export const newsroom: Component = team({
   id: 'newsroom',
   name: 'Newsroom',
@@ -113,7 +113,7 @@ export const publish: Component = workflow({
   ],
 })
 
-/** Asks before a step, for an answer, for a way, and shows a result for review. */
+/** Asks before a step, for an input, for a branch, and for a review of a result. */
 export const gated: Component = workflow({
   id: 'gated',
   name: 'Gated',
@@ -146,7 +146,7 @@ export const nameless: Component = agent<unknown>({
   },
 })
 
-/** Returns what it was given. */
+/** Returns its input. */
 export const echo: Component = agent<unknown>({
   id: 'echo',
   // oxlint-disable-next-line require-yield -- its answer is what it returns

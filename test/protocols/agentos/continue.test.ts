@@ -1,4 +1,4 @@
-/** Runs that wait for a person, and what becomes of them when they are continued. */
+/** Paused runs, and their outcomes after they are continued. */
 import { describe, expect, test } from 'vitest'
 import { cutAfter, getJson, idsOf, indicesOf, namesOf, postForm, serveAgentOs, stream, upTo } from './serve.ts'
 
@@ -111,7 +111,7 @@ describe('AgentOS: an agent', () => {
       regenerated_from: run,
       status: 'COMPLETED',
     })
-    // A log that has its end takes no more, so the first run is as it was.
+    // A finished log accepts no more events, so the first run is unchanged.
     const first = await stream(server, `/agents/lab/runs/${run}/resume`, {})
     expect(first[0]!.data).toMatchObject({ status: 'COMPLETED' })
   })

@@ -1,4 +1,4 @@
-/** The table of defects in docs/protocols/agentos.md: every one is there, and every test that it names exists. */
+/** The table of defects in docs/protocols/agentos.md is complete, and every test that it names exists. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 

@@ -1,4 +1,4 @@
-/** The frames of AgentOS streams, and what becomes of an event that cannot be one. */
+/** The frames of AgentOS streams, and events that cannot be converted to a frame. */
 import { describe, expect, test } from 'vitest'
 import type { Logger } from '../../../src/core/ports/logger.ts'
 import { nameless } from './components.ts'

@@ -1,4 +1,4 @@
-/** WebSocket clients that take too much: what the server holds for them stays bounded, and it says why it ends them. */
+/** Hostile WebSocket clients: memory per connection is bounded, and the close frame has the reason. */
 import { connect, type Socket } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { WebSocket } from 'ws'
@@ -53,7 +53,7 @@ function frame(payload: string | Buffer, { opcode = 1, final = true, claimed = p
 interface Flooded {
   /** Bytes that were sent before the server stopped reading or ended the connection. */
   readonly sent: number
-  /** The most that this process held meanwhile, above what it held before, in MB. */
+  /** Peak memory of this process above its initial value, in MB. */
   readonly held: number
 }
 

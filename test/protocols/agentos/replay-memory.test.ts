@@ -1,4 +1,4 @@
-/** A pause repeats all that a run has said, so a page of the log with many pauses is much larger on the wire than in the log. */
+/** Memory of a replay with many pauses: each pause repeats the whole output, so frames are much larger than the log. */
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { expect, onTestFinished, test } from 'vitest'
@@ -17,7 +17,7 @@ const SAID = 'once upon a time '.repeat(18)
 /** Of the last page, more or less: each pause in it has nearly half a megabyte. */
 const MISSED_QUESTIONS = 250
 const FRAMES_PER_QUESTION = 4
-/** What the missed frames have on the wire is several times as much. */
+/** On the wire, the missed frames are several times as large. */
 const HELD_MB_MAX = 24
 
 async function addAskingRun(store: Store): Promise<string> {

@@ -1,4 +1,4 @@
-/** What requests may look like, and how those that are wrong are answered. */
+/** Accepted forms of requests, and responses to invalid ones. */
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { createKeys } from '../../support/keys.ts'

@@ -1,4 +1,4 @@
-/** `/resume`: every state that a run can be in, and every place that a client can come back to. */
+/** `/resume`: every state of a run, and every position that a client can resume from. */
 import { describe, expect, test } from 'vitest'
 import { createMemoryStore } from '../../../src/stores/memory.ts'
 import { openSqliteStore } from '../../../src/stores/sqlite/index.ts'
@@ -96,7 +96,7 @@ describe('AgentOS /resume: a live run', () => {
     const [clamped] = await cutAfter(server, `/agents/lab/runs/${run}/resume`, { last_event_index: '1000000' }, 1)
     expect(clamped!.data).toMatchObject({ event: 'subscribed', last_event_index_clamped_to: 8 })
     expect(clamped!.data['message']).toContain('Event 1000000 does not exist; the last one is 8.')
-    // Live events reach a client that asked for too much.
+    // A client with a cursor beyond the end gets live events.
     const resuming = resume(server, '/agents/lab', run, { last_event_index: '1000000' })
     await until('it is followed', () => server.service.health().subscribers === 1)
     await postForm(server, `/agents/lab/runs/${run}/cancel`, {})
@@ -314,7 +314,7 @@ async function answersFor(server: AgentOsServer, run: string, answer: unknown): 
   return Object.fromEntries(waiting.map(({ id }) => [id, answer]))
 }
 
-/** Once it waits. */
+/** Resolves when the run waits. */
 async function resumePaused(server: AgentOsServer, run: string): Promise<Seen[]> {
   await until('it waits', async () => (await server.service.get({ id: 'local' }, run)).run.status === 'paused')
   return resume(server, '/agents/lab', run)

@@ -1,4 +1,4 @@
-/** Outcomes and events of runs that the servers this protocol comes from got wrong. */
+/** Outcomes and events of runs that other AgentOS servers get wrong. */
 import { describe, expect, test } from 'vitest'
 import { parallel, step, workflow } from '../../../src/agents/workflow/index.ts'
 import { agent } from '../../../src/agents/agent.ts'

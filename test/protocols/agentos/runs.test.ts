@@ -1,4 +1,4 @@
-/** Runs of the three families, in the four ways to ask for them. */
+/** Runs of the three families, with the four ways to request them. */
 import { describe, expect, test } from 'vitest'
 import { agent } from '../../../src/agents/agent.ts'
 import type { Component } from '../../../src/core/ports/component.ts'

@@ -1,4 +1,4 @@
-/** A server and a client of AgentOS for tests: forms out, frames in, and nothing that agno's own clients do not also see. */
+/** A server and a client of AgentOS for tests: sends forms and reads frames, like agno's own clients. */
 import { expect } from 'vitest'
 import type { Component } from '../../../src/core/ports/component.ts'
 import type { Store } from '../../../src/core/ports/store.ts'

@@ -1,4 +1,4 @@
-/** `/sessions` in full, checkpoints, and forks. */
+/** All routes of `/sessions`, checkpoints, and forks. */
 import { describe, expect, test } from 'vitest'
 import { getJson, idsOf, postForm, sendJson, serveAgentOs, stream } from './serve.ts'
 

@@ -1,4 +1,4 @@
-/** The WebSockets: one for each family, with one framing, and with what `/resume` promises. */
+/** The WebSockets of the families: one framing, and the guarantees of `/resume`. */
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { WebSocket } from 'ws'
 import type { Server } from '../../../src/server/create-server.ts'

@@ -33,7 +33,7 @@ class PlainState implements ChatState<UIMessage> {
   readonly snapshot = <Value>(value: Value): Value => structuredClone(value)
 }
 
-/** How the last response ended, as the application is told. */
+/** How the last response ended, as reported to the application. */
 export interface Finished {
   readonly isAbort: boolean
   readonly isDisconnect: boolean

@@ -44,7 +44,7 @@ function plain(messages: readonly object[]): object[] {
   })
 }
 
-/** All ways to load a chat have what the chat has. */
+/** All ways to load a chat return the messages of the chat. */
 async function expectLoaded(hf: Holdfast, chat: TestChat, component: string): Promise<void> {
   const expected = plain(chat.messages)
   expect(plain(await hf.chats.load(chat.id, { component }))).toEqual(expected)

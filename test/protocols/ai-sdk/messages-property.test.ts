@@ -1,4 +1,4 @@
-/** What the AI SDK's own reducer makes of our streams is what the log says, for golden and random logs. */
+/** The AI SDK's own reducer turns our streams into the content of the log, for golden and random logs. */
 import { asSchema, readUIMessageStream, uiMessageChunkSchema, type UIMessage, type UIMessageChunk } from 'ai'
 import { expect, test } from 'vitest'
 import { RunText } from '../../../src/client/index.ts'
@@ -48,7 +48,7 @@ function chunksOf({ frames }: Folded): UIMessageChunk[] {
 async function messageOf(chunks: readonly UIMessageChunk[]): Promise<UIMessage | undefined> {
   const stream = new ReadableStream<UIMessageChunk>({
     start(controller) {
-      // The client changes the data parts that it is given.
+      // The client changes data parts in place.
       for (const chunk of chunks) if (chunk.type !== 'error') controller.enqueue(structuredClone(chunk))
       controller.close()
     },
@@ -104,7 +104,7 @@ async function compare(log: readonly LoggedEvent[]): Promise<Compared> {
   }
   const spoken = textInLog(log)
   const output = end.type === 'run.completed' && spoken === '' ? end.data.output : undefined
-  // Of several messages, the earlier ones stand as they were, whatever was retracted later.
+  // Later retractions do not change earlier messages.
   if (begun.size > 1) return { shown: '', logged: '' }
   return { shown: text, logged: output === undefined ? spoken : (output as string) }
 }
@@ -113,7 +113,7 @@ function json(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value))
 }
 
-/** The answer after which the message that began with a leg is over. */
+/** The answer after which the message of a leg ends. */
 function isResume(leg: number, log: readonly LoggedEvent[]): (event: LoggedEvent) => boolean {
   let answers = 0
   return ({ type, index }) => {

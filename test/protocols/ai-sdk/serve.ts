@@ -16,7 +16,7 @@ export interface ChatServer extends Server {
   readonly api: (component: string) => string
 }
 
-/** Says what it got. */
+/** Emits its input. */
 export const echo = agent<unknown>({
   id: 'echo',
   async *run(input) {

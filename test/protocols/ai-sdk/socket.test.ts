@@ -18,7 +18,7 @@ function chatOver(
   return new TestChat({ id: 'c1', transport })
 }
 
-/** A socket that the test uses itself, and what it received. */
+/** A socket that the test uses directly, and its received messages. */
 async function rawSocket(api: string) {
   const socket = new WebSocket(api.replace('http', 'ws'))
   onTestFinished(() => socket.terminate())

@@ -53,7 +53,7 @@ test('AI SDK transport: after a reload it loads, resumes and stops the chat', as
   expect(await transport.reconnectToStream({ chatId: 'unknown' })).toBeNull()
 })
 
-/** Holds the replay of a chat back after so many bytes, until it is let go. */
+/** Pauses the replay of a chat after `bytes` bytes until it is released. */
 function heldReplay(bytes: number): { readonly fetch: typeof fetch; letGo(): void; readonly held: Promise<void> } {
   const go = Promise.withResolvers<void>()
   const held = Promise.withResolvers<void>()

@@ -75,7 +75,7 @@ test('WorkflowChatTransport: a negative start gets the last chunks, a positive o
   expect(whole.at(-1)).toMatchObject({ type: 'finish' })
   const { runs } = await server.service.list(localPrincipal)
   const chatId = runs[0]!.run.id
-  // It drops chunks of a part whose start it has not got.
+  // It drops chunks of a part if it did not receive the part's start.
   for (const startIndex of [-2, -1, whole.length - 1]) {
     const chunks = await all(await transport.reconnectToStream({ chatId, startIndex } as never))
     expect(chunks).toEqual(whole.slice(startIndex))

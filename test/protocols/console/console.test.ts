@@ -1,4 +1,4 @@
-/** What the console asks of the server besides the native protocol. */
+/** The console's server routes besides the native protocol. */
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { StoredRunPage } from '../../../src/core/ports/store.ts'

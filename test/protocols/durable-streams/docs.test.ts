@@ -1,4 +1,4 @@
-/** The page about this protocol says what the code does. */
+/** docs/protocols/durable-streams.md agrees with the code. */
 import { expect, test } from 'vitest'
 import { localPrincipal } from '../../../src/core/model/principal.ts'
 import { call } from '../../support/http.ts'

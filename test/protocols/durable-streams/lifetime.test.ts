@@ -1,4 +1,4 @@
-/** Streams whose lifetime is over are removed by the server, whether or not somebody asks for them. */
+/** The server removes expired streams, also if nobody requests them. */
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { keyPrincipalId, ownerKey } from '../../../src/core/model/principal.ts'

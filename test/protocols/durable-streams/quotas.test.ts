@@ -1,4 +1,4 @@
-/** What one principal may take with streams that it writes, refused in the form of the protocol, and how it is forgotten. */
+/** Quotas of a principal for streams that it writes, errors in the form of the protocol, and `forget`. */
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { Limits } from '../../../src/core/model/limits.ts'

@@ -1,4 +1,4 @@
-/** What redaction removes from an append is gone for readers, and for the state by which later appends are decided. */
+/** Redaction of appends: removed for readers, and in the state that later appends are checked against. */
 import { expect, test } from 'vitest'
 import { localPrincipal } from '../../../src/core/model/principal.ts'
 import { redactions } from '../../../src/index.ts'

@@ -1,4 +1,4 @@
-/** Streams that clients write: what the published suite cannot see of the server. */
+/** Streams that clients write: server behaviour that the published suite does not cover. */
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { localPrincipal } from '../../../src/core/model/principal.ts'

@@ -1,4 +1,4 @@
-/** The page about this protocol says what the code does. */
+/** docs/protocols/mcp.md agrees with the code. */
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { agent } from '../../../src/agents/agent.ts'

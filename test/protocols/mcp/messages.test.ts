@@ -1,4 +1,4 @@
-/** Messages and headers that clients should not send, and those that have no answer. */
+/** Invalid messages and headers, and messages without a response. */
 import { expect, test } from 'vitest'
 import { localPrincipal } from '../../../src/core/model/principal.ts'
 import { toElicitationId } from '../../../src/protocols/mcp/wire/tokens.ts'

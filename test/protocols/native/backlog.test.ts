@@ -1,4 +1,4 @@
-/** A store whose compaction is behind, as clients see it. */
+/** A store with a compaction backlog, as clients see it. */
 import { expect, test } from 'vitest'
 import type { RunShape } from '../../../src/protocols/native/wire/shapes.ts'
 import { openSqliteStore } from '../../../src/stores/sqlite/index.ts'

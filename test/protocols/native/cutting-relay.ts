@@ -14,7 +14,7 @@ export interface CuttingRelay {
   readonly requests: readonly RelayedRequest[]
 }
 
-/** The first answers are cut after so many events each, in the middle of the next one; the rest pass. */
+/** Cuts the first responses after `cutsAfter` events each, in the middle of the next one; later ones pass. */
 export async function startCuttingRelay(target: string, cutsAfter: readonly number[]): Promise<CuttingRelay> {
   const requests: RelayedRequest[] = []
   const server = createServer((incoming, outgoing) => {
@@ -61,7 +61,7 @@ function pass(answer: IncomingMessage, outgoing: ServerResponse, cutAfter: numbe
   answer.on('error', () => outgoing.destroy())
 }
 
-/** Behind so many events, and a few characters of the next one. */
+/** Position after `count` events and a few characters of the next one. */
 function endOfEvents(text: string, count: number): number {
   let at = -1
   for (let found = 0; found <= count; found++) {

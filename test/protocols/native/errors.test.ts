@@ -16,7 +16,7 @@ import { type NativeServer, serveNative } from './serve.ts'
 
 type Provoke = () => Promise<Answer>
 
-/** One way to each code that an answer can have. */
+/** One way to cause each error code. */
 const provoked: Readonly<Record<string, Provoke>> = {
   async invalid_request() {
     return call(await serveNative(), 'POST', '/runs', { body: {} })
@@ -371,7 +371,7 @@ async function serveWithKeys(): Promise<NativeServer & { readonly key: string; r
   return { ...(await serveNative({ auth: { keys } })), key, otherKey }
 }
 
-/** A component that refuses every input with an error of its own. */
+/** A component that rejects every input with its own error. */
 function refusing(code: ErrorCode, details: Readonly<Record<string, unknown>> = {}) {
   const refuse = (): never => {
     throw new HoldfastError(code, 'not this input', { details })

@@ -1,4 +1,4 @@
-/** A cursor is answered exactly or refused, over the native protocol. */
+/** Cursors of the native protocol: the stream resumes exactly, or the cursor is rejected. */
 import { describe, expect, test } from 'vitest'
 import { call, followRun, getRun, startRun, untilFinished, untilStatus } from '../../support/http.ts'
 import { until } from '../../support/until.ts'

@@ -1,4 +1,4 @@
-/** A plain EventSource, as browsers and Node have it: no code of ours on its side. */
+/** A plain EventSource of browsers and Node, without our client. */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
@@ -9,16 +9,16 @@ import { eventsIn, readLog, startRun } from '../../support/http.ts'
 import { type CuttingRelay, startCuttingRelay } from './cutting-relay.ts'
 import { serveNative } from './serve.ts'
 
-interface Heard {
+interface ReceivedEvent {
   readonly type: string
   readonly id: string
   readonly data: string
 }
 
-/** Runs on the client's side: hears all events until the source gives up for good. */
-function listen({ url, types }: { url: string; types: string[] }): Promise<Heard[]> {
+/** Runs on the client's side: collects all events until the source gives up. */
+function listen({ url, types }: { url: string; types: string[] }): Promise<ReceivedEvent[]> {
   return new Promise((resolve) => {
-    const received: Heard[] = []
+    const received: ReceivedEvent[] = []
     const source = new EventSource(url)
     for (const type of types) {
       source.addEventListener(type, ({ lastEventId, data }) =>
@@ -34,7 +34,10 @@ function listen({ url, types }: { url: string; types: string[] }): Promise<Heard
 const types = [...Object.keys(eventTable), 'stream.gap', 'stream.closing', 'stream.failed', 'message']
 
 const clients: Readonly<
-  Record<string, { readonly listen: (relay: CuttingRelay, path: string) => Promise<Heard[]>; readonly has: boolean }>
+  Record<
+    string,
+    { readonly listen: (relay: CuttingRelay, path: string) => Promise<ReceivedEvent[]>; readonly has: boolean }
+  >
 > = {
   node: { listen: listenInNode, has: true },
   chromium: { listen: listenInChromium, has: hasChromium },
@@ -75,18 +78,18 @@ describe.each(Object.entries(clients))('the EventSource of %s', (_name, client) 
   )
 })
 
-/** The cursor of a client that was cut after so many more events. */
+/** The cursor of a client that was cut after `events` more events. */
 function after(cursor: string | undefined, events: number): string | undefined {
   return events === 0 ? cursor : String(Number(cursor ?? -1) + events)
 }
 
-function frameOf({ type, id, data }: Heard): string {
+function frameOf({ type, id, data }: ReceivedEvent): string {
   return `id: ${id}\nevent: ${type}\ndata: ${data}\n\n`
 }
 
 const NODE_FLAGS = ['--experimental-eventsource', '--no-warnings', '--input-type=module']
 
-async function listenInNode(relay: CuttingRelay, path: string): Promise<Heard[]> {
+async function listenInNode(relay: CuttingRelay, path: string): Promise<ReceivedEvent[]> {
   const given = JSON.stringify({ url: relay.url + path, types })
   // Node's does not keep its process alive while it waits to connect again.
   const program = `const alive = setInterval(() => {}, 1000)
@@ -95,12 +98,12 @@ async function listenInNode(relay: CuttingRelay, path: string): Promise<Heard[]>
     process.stdout.write(JSON.stringify(heard))`
   const options = { timeout: 20_000, maxBuffer: 16 * 1024 * 1024 }
   const { stdout } = await promisify(execFile)(process.execPath, [...NODE_FLAGS, '-e', program], options)
-  return JSON.parse(stdout) as Heard[]
+  return JSON.parse(stdout) as ReceivedEvent[]
 }
 
 const openChromium = useChromium()
 
-async function listenInChromium(relay: CuttingRelay, path: string): Promise<Heard[]> {
+async function listenInChromium(relay: CuttingRelay, path: string): Promise<ReceivedEvent[]> {
   const page = await (await openChromium()).newPage()
   await page.goto(`${relay.url}/page`)
   return page.evaluate(listen, { url: path, types })

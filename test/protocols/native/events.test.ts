@@ -9,7 +9,7 @@ import { until } from '../../support/until.ts'
 import { exchange, requestText } from './raw.ts'
 import { serveNative } from './serve.ts'
 
-/** Ids that can be foretold. */
+/** Predictable ids. */
 const countedIds = { run: () => 'run_1', session: () => 'ses_1', unique: () => 'unique_1' }
 
 const TIME = '2026-01-01T00:00:00.000Z'
@@ -207,7 +207,7 @@ describe('native: an open stream', () => {
 })
 
 describe('native: a stream that cannot continue', () => {
-  /** More than what the sockets between a client that does not read and its server can hold. */
+  /** More than the socket buffers between a server and a client that does not read. */
   const script = Array.from({ length: 12 }, () => 'big 2000').join('; ')
 
   test('[SUB-2, SUB-3] reports that the log was removed', async () => {
@@ -289,7 +289,7 @@ function firstBytes(url: string): Promise<{ status: number | undefined; first: s
   })
 }
 
-/** Follows a run, and reads nothing after the first bytes until asked to. */
+/** Follows a run, and reads nothing after the first bytes until resumed. */
 function slowReader(target: Target, id: string): Promise<{ readOn(): Promise<{ last: string; complete: boolean }> }> {
   return new Promise((resolve, reject) => {
     const request = get(`${target.url}/runs/${id}/events`, { agent: false }, (response) => {

@@ -10,7 +10,7 @@ import { type NativeServer, serveNative } from './serve.ts'
 
 const TOO_LARGE_BYTES = 5_000_000
 
-/** Sends a body as it is. */
+/** Sends a body unchanged. */
 async function post(
   server: NativeServer,
   body: string | Uint8Array<ArrayBuffer>,
@@ -212,7 +212,7 @@ describe('native: a request body that is too large', () => {
   })
 })
 
-/** A start of so many bytes. */
+/** A start with a body of `bytes` bytes. */
 function bodyOf(bytes: number): string {
   return JSON.stringify({ component: 'echo', input: 'x'.repeat(bytes - 31) })
 }
@@ -221,7 +221,7 @@ function nested(opening: string, closing: string, depth: number, core = ''): str
   return opening.repeat(depth) + core + closing.repeat(depth)
 }
 
-/** What is read once all bytes were taken; the error, when they were not. */
+/** The response once all bytes were accepted, or the error. */
 function sentThenRead(port: number, head: string, body: Buffer): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1')

@@ -1,4 +1,4 @@
-/** The OpenAPI document says what the server does: no route more, no route less, and answers that fit. */
+/** The OpenAPI document has exactly the routes of the server, and responses match it. */
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -141,7 +141,7 @@ function json(body: unknown): RequestInit {
 describe('OpenAPI: real responses', () => {
   const seen = new Set<string>()
 
-  /** Asks, and checks that what comes back is declared: status, type and shape. */
+  /** Sends a request, and checks that the response is declared: status, type and shape. */
   async function expectDeclared(
     server: NativeServer & { readonly token?: string },
     name: string,
@@ -396,7 +396,7 @@ describe('OpenAPI: real responses', () => {
 
 const root = join(import.meta.dirname, '../../..')
 
-/** Every bound is in reach. */
+/** Low limits, so that each can be reached. */
 function serveSmall(): Promise<NativeServer> {
   return serveNative({
     limits: {
@@ -450,7 +450,7 @@ function leadsSomewhere(reference: string): boolean {
   return reference.startsWith('#/') && at(reference) !== undefined
 }
 
-/** What a reference of the document stands for. */
+/** Resolves a reference of the document. */
 function at(reference: string): unknown {
   const keys = reference.slice(2).split('/')
   return keys.reduce<unknown>(
@@ -463,7 +463,7 @@ function resolved(declared: Declared | undefined): Declared | undefined {
   return declared?.$ref === undefined ? declared : (at(declared.$ref) as Declared)
 }
 
-/** A schema with what it refers to put in, as a check. Answers refer to nothing that refers to itself. */
+/** A check of a schema with its references resolved. Response schemas are not recursive. */
 function shapeOf(schema: object): z.ZodType {
   return z.fromJSONSchema(inlined(schema) as Parameters<typeof z.fromJSONSchema>[0])
 }

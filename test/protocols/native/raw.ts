@@ -52,14 +52,14 @@ export function open(port: number): Socket {
   return connect(port, '127.0.0.1')
 }
 
-/** A request's text; a Host is added where none is given. */
+/** Text of a request; adds a Host header if there is none. */
 export function requestText(line: string, headers: Readonly<Record<string, string>> = {}, body = ''): string {
   const all = { Host: 'localhost', ...headers }
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`)
   return `${line} HTTP/1.1\r\n${lines.join('')}\r\n${body}`
 }
 
-/** The status of the first answer; undefined when there is none. */
+/** The status of the first response, if any. */
 export function statusOf(answer: string): number | undefined {
   const [, status] = /^HTTP\/1\.1 (\d{3}) /.exec(answer) ?? []
   return status === undefined ? undefined : Number(status)

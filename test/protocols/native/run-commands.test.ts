@@ -1,4 +1,4 @@
-/** Looking at one run over the native protocol, stopping it, answering it, removing it. */
+/** Reading, stopping, answering and removing one run over the native protocol. */
 import { describe, expect, test } from 'vitest'
 import type { RunShape } from '../../../src/protocols/native/wire/shapes.ts'
 import { EventStream } from '../../support/event-stream.ts'

@@ -1,4 +1,4 @@
-/** A server for one test of the native protocol: the lab, a few more components, and bounds that are reached quickly. */
+/** A server for one test of the native protocol: the lab, a few more components, and low limits. */
 import type { Component } from '../../../src/core/ports/component.ts'
 import type { Limits } from '../../../src/core/model/limits.ts'
 import type { Store } from '../../../src/core/ports/store.ts'
@@ -11,7 +11,7 @@ import { openSqliteStore } from '../../../src/stores/sqlite/index.ts'
 import { serveInProcess } from '../../support/in-process.ts'
 import { temporaryDatabase } from '../../support/temporary.ts'
 
-/** Returns what it was given. */
+/** Returns its input. */
 const echo = agent<unknown>({
   id: 'echo',
   // oxlint-disable-next-line require-yield -- an agent may have nothing to say
@@ -29,7 +29,7 @@ const surveyor = agent<unknown>({
   },
 })
 
-/** Asks whether it may, in the way in which tools are approved. */
+/** Asks for an approval, like tools do. */
 const approver = agent<unknown>({
   id: 'approver',
   // oxlint-disable-next-line require-yield -- its answer is what it returns
@@ -61,7 +61,7 @@ export const quickLimits: Partial<Limits> = {
 export interface NativeServer extends Server {
   readonly store: Store
   readonly port: number
-  /** Path that it is mounted at; empty for a server of its own. */
+  /** Mount point; empty for a standalone server. */
   readonly base: string
 }
 

@@ -1,4 +1,4 @@
-/** How often a request asks the store for its run: each time is a round trip where the store is another machine. */
+/** How often a request reads its run from the store: each read is a round trip on a remote store. */
 import { expect, test } from 'vitest'
 import type { Store } from '../../../src/core/ports/store.ts'
 import { checksumOf } from '../../../src/sse/checksum.ts'

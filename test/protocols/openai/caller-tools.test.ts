@@ -1,4 +1,4 @@
-/** Tools that the caller executes: the run waits for their results, whichever client brings them. */
+/** Tools that the caller executes: the run waits for their results from any client. */
 import { createOpenAI } from '@ai-sdk/openai'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { generateText, isStepCount, type LanguageModel, streamText, tool } from 'ai'

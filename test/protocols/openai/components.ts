@@ -20,7 +20,7 @@ const forecasting = scriptedModel({
 
 export const forecaster: Component = modelAgent({ id: 'forecaster', model: forecasting })
 
-/** The same as a team whose members are never called. */
+/** The same as a team that never calls its members. */
 export const forecasters: Component = team({ id: 'forecasters', model: forecasting, members: [labAgent()] })
 
 export const hurried: Component = { ...labAgent({ id: 'lab-hurried' }), limits: { runTimeoutMs: 300 } }

@@ -1,4 +1,4 @@
-/** Sessions, by whichever name: a header, a conversation, or the response before. */
+/** Sessions by header, by conversation, or by previous response. */
 import { createOpenAI } from '@ai-sdk/openai'
 import { generateText, type ModelMessage } from 'ai'
 import OpenAI from 'openai'

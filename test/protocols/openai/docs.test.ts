@@ -1,4 +1,4 @@
-/** The page about this protocol says what the code does: its program runs, and its routes are those that are mounted. */
+/** docs/protocols/openai.md: its program runs, and its routes are those that are mounted. */
 import { execFile } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

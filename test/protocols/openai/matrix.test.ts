@@ -1,4 +1,4 @@
-/** Each way to ask × each way to end: failures raise in every client, successes in none, and the text is the log's. */
+/** Each kind of request × each outcome: failures raise in every client, successes in none, and the text equals the log. */
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { localPrincipal } from '../../../src/core/model/principal.ts'
 import { readEvents } from '../../support/http.ts'
@@ -59,7 +59,7 @@ describe.each(failures)('failure: $name', ({ model = 'lab', input, meanwhile }) 
     const [got] = await Promise.all([ask({ base: server.base, model, input }), meanwhile?.(server)])
     expect(got.raised).toBeTruthy()
     expect(SUCCESS).not.toContain(got.finish)
-    // What came before the failure is not lost to those who watched.
+    // Streaming clients keep the output from before the failure.
     expect(got.text).toBe(streams || got.text !== '' ? await textOf(server) : '')
   })
 })

@@ -1,4 +1,4 @@
-/** Responses that are asked for afterwards: retrieved, resumed, cancelled, removed. */
+/** Stored responses: retrieve, resume, cancel, delete. */
 import { describe, expect, test } from 'vitest'
 import OpenAI from 'openai'
 import type { Responses } from 'openai/resources'

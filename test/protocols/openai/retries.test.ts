@@ -1,4 +1,4 @@
-/** Requests that are sent again: by a caller with a key, and by the SDKs on their own. */
+/** Repeated requests: by a caller with an idempotency key, and by the SDKs' own retries. */
 import OpenAI from 'openai'
 import { describe, expect, test } from 'vitest'
 import { agent } from '../../../src/agents/agent.ts'
@@ -166,7 +166,7 @@ describe('OpenAI: text that an agent retracts', () => {
   })
 })
 
-/** Says something in a stage that fails, and then in one that does not. */
+/** Emits text in a stage that fails, and then in one that succeeds. */
 function faltering(first: string, second: string): Component {
   return agent({
     id: 'faltering',

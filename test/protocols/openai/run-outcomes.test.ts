@@ -263,7 +263,7 @@ test('OpenAI: a slow subscriber gets the end (hermes #61788)', async () => {
     body: JSON.stringify({ model: 'lab', input: `${'big 512; '.repeat(16)}text 1`, stream: true }),
   })
   const run = await untilRun(server)
-  // The run is not held back by who does not read, and what was not read yet is not lost.
+  // A client that does not read delays no run and loses no output.
   await until('the run has ended', async () => (await runsOf(server))[0]!.status === 'completed')
   const frames = framesIn(await response.text()) as { type?: string }[]
   expect(run.id).toBe(response.headers.get('holdfast-run'))

@@ -28,7 +28,7 @@ export async function serveOpenAi({ components = [], ...options }: Partial<Engin
   return { ...server, base: `${server.url}/v1` }
 }
 
-/** The newest run, once it has written so many events. */
+/** The newest run, once its log has `events` events. */
 export function untilRun(server: Server, events = 1): Promise<Run> {
   return until(`the newest run has ${events} events`, async () => {
     const { runs } = await server.service.list(localPrincipal, { limit: 1 })

@@ -1,4 +1,4 @@
-/** Tools that are executed on this side: clients show them, and do not try to execute them. */
+/** Tools that the server executes: clients show them and do not execute them. */
 import { createOpenAI } from '@ai-sdk/openai'
 import { streamText } from 'ai'
 import OpenAI from 'openai'
@@ -7,7 +7,7 @@ import { expect, test } from 'vitest'
 import { agent } from '../../../src/agents/agent.ts'
 import { framesIn, raw, serveOpenAi } from './serve.ts'
 
-/** Uses two tools at once, of which one fails, and talks meanwhile. */
+/** Calls two tools concurrently, one of which fails, and emits text meanwhile. */
 const busy = agent({
   id: 'busy',
   async *run(_input, { tool }) {

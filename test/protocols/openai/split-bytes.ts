@@ -1,4 +1,4 @@
-/** A relay that hands on answers one byte at a time, so that every character of more than one is split. */
+/** A relay that forwards responses one byte at a time, so that multi-byte characters are split. */
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
 export interface Relay {
@@ -28,7 +28,7 @@ export async function splitBytes(target: string): Promise<Relay> {
   }
 }
 
-/** Sends each byte of a multi-byte character in a packet of its own; ASCII is sent as it is. */
+/** Sends each byte of a multi-byte character in a separate packet; ASCII is sent unchanged. */
 async function handOn(upstream: Socket, client: Socket): Promise<void> {
   try {
     for await (const chunk of upstream as AsyncIterable<Buffer>) {

@@ -1,4 +1,4 @@
-/** The schema that a caller asks for reaches the model, through an OpenAI-compatible provider: the model knows nothing else. */
+/** The caller's output schema reaches the model through an OpenAI-compatible provider. */
 import OpenAI from 'openai'
 import { describe, expect, test } from 'vitest'
 import { modelAgent } from '../../../src/agents/model/agent.ts'

@@ -139,7 +139,7 @@ function openAiWays([version, OpenAI]: (typeof versions)[number]): Way[] {
   ]
 }
 
-/** A stream in the background whose connection is cut when the first text has come, or at its end where none comes. */
+/** A background stream whose connection is cut after the first text, or at its end if there is no text. */
 async function cut(api: OpenAI7['responses'], asked: Asked, seen: Seen): Promise<{ id: string; last: number }> {
   const { model, input } = asked
   let last = -1

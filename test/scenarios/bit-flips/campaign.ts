@@ -1,4 +1,4 @@
-/** Flips single bits of a database file, and asks a store on it for everything. */
+/** Flips single bits of a database file, and reads everything from a store on it. */
 import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -24,9 +24,9 @@ export interface Specimen {
 }
 
 export interface Specimens {
-  /** As a server leaves it that ends in peace: all records are in segments. */
+  /** The file after a clean shutdown: all records are in segments. */
   readonly closed: Specimen
-  /** As a crash leaves it: the last commits are in the write-ahead log. */
+  /** The file after a crash: the last commits are in the write-ahead log. */
   readonly crashed: Specimen
   /** The same, checkpointed: the log has rows that are not in segments yet. */
   readonly unclean: Specimen
@@ -113,11 +113,11 @@ export interface Flip {
 export interface Verdict {
   /** The store reported why it could not be opened; or it opened and refuses all writes. */
   readonly refused?: string
-  /** Answers that differ from those of an undamaged store and do not say so. None is allowed. */
+  /** Wrong responses without an error. None is allowed. */
   readonly wrong: readonly string[]
   readonly damaged: readonly string[]
   readonly missing: readonly string[]
-  /** Answers as an earlier commit would have given them. */
+  /** Responses with the state of an earlier commit. */
   readonly older: readonly string[]
   /** Logs and health of the store. */
   readonly told: readonly string[]
@@ -191,7 +191,7 @@ interface Sorted {
   readonly older: string[]
 }
 
-/** A log is the beginning of what it was; a run has fewer events. */
+/** A log is a prefix of the original; a run has fewer events. */
 function isOlder(question: string, found: string, expected: string): boolean {
   if (question.startsWith('log ')) return expected.startsWith(found)
   return !question.includes('document') && nextOf(found) < nextOf(expected)

@@ -7,7 +7,7 @@ export interface Known {
   readonly documents: readonly { readonly owner: string; readonly id: string }[]
 }
 
-/** By what was asked: the answer; `damaged` or `missing` where there is none. */
+/** Responses by request; `damaged` or `missing` if there is none. */
 export type Contents = ReadonlyMap<string, string>
 
 export const DAMAGED = 'damaged'
@@ -65,7 +65,7 @@ async function logOf(store: Store, id: string): Promise<string> {
   }
 }
 
-/** An error says that something is wrong, and serves nothing. */
+/** An error reports the damage and serves nothing. */
 async function answerOf(ask: () => Promise<string>): Promise<string> {
   try {
     return await ask()

@@ -1,4 +1,4 @@
-/** A team whose members are models with one tool each, and each tool fails in a way of its own. */
+/** A team whose members have one tool each; every tool fails in a different way. */
 import { setTimeout as wait } from 'node:timers/promises'
 import { tool } from 'ai'
 import { z } from 'zod'
@@ -9,11 +9,11 @@ import type { Component } from '../../../src/core/ports/component.ts'
 
 interface Trouble {
   readonly execute?: () => unknown
-  /** How the model calls the tool, where it is not as it should. */
+  /** How the model calls the tool, if wrongly. */
   readonly call?: Omit<Extract<ScriptedPart, { type: 'tool' }>, 'type'>
   readonly more?: object
   readonly agent?: Partial<ModelAgentDefinition>
-  /** Calls the tool again, whatever comes of it. */
+  /** Calls the tool again after any result. */
   readonly endless?: boolean
 }
 
@@ -90,7 +90,7 @@ function delegate(id: string): ScriptedPart {
   return { type: 'tool', name: 'delegate_task_to_member', input: { member: id, task: 'act' } }
 }
 
-/** Its one member's tool never ends, and does not listen. */
+/** Its only member's tool never ends, and ignores its signal. */
 export const deaf: Component = team({
   id: 'deaf',
   limits: { stopGraceMs: 200 },
@@ -98,7 +98,7 @@ export const deaf: Component = team({
   model: scriptedModel({ script: () => [delegate('deaf-member')] }),
 })
 
-/** Its one member's tool gives a result, and leaves a promise behind that nobody handles when it rejects. */
+/** Its only member's tool returns a result, and leaves an unhandled rejection behind. */
 export const careless: Component = team({
   id: 'careless',
   members: [

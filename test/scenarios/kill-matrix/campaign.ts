@@ -17,7 +17,7 @@ export interface Watched extends Case {
   /** Everything seen, in all lives. */
   seen: string
   cursor: number
-  /** Frames of this life that were looked at. */
+  /** Frames of this life that were processed. */
   looked: number
   waiting: Question | undefined
   finished: boolean
@@ -103,7 +103,7 @@ function cursorOf({ cursor }: Watched): { readonly after?: number } {
   return cursor < 0 ? {} : { after: cursor }
 }
 
-/** Takes in what came since the last look. */
+/** Processes frames since the last call. */
 function look(run: Watched, { frames }: EventStream): void {
   for (; run.looked < frames.length; run.looked++) {
     const frame = frames[run.looked]!.toString()
@@ -131,7 +131,7 @@ function decisionOf({ decision }: Case): object {
   return decision === 'result' ? { action: decision, value: 'pay done' } : { action: decision }
 }
 
-/** The server is gone, or the run is over. */
+/** The server has died, or the run has ended. */
 async function keep(run: Watched, stream: EventStream): Promise<void> {
   await stream.ended
   look(run, stream)

@@ -1,4 +1,4 @@
-/** The cases of the matrix: each is a component of its own, of which there is one run. */
+/** The cases of the matrix. Each has its own component with one run. */
 import type { Component, RecoveryPolicy, UncertainPolicy } from '../../../src/core/ports/component.ts'
 import { kinds } from './kinds.ts'
 import { type Phase, Scene } from './scene.ts'
@@ -18,13 +18,13 @@ export interface Case {
   readonly kills: number
 }
 
-/** Phases in which the run has put a question, and what the question begins with. */
+/** Phases in which the run has asked a question, and the beginning of that question. */
 export const questionsOf: Partial<Record<Phase, RegExp>> = {
   paused: /^paused|^May publish be called/,
   confirm: /^confirm/,
 }
 
-/** Whether the run waits for somebody when it is cut off, so that no work is. */
+/** Whether the run waits for a person when it is killed, so that no work is interrupted. */
 export function asks({ phase }: Case): boolean {
   return phase !== undefined && questionsOf[phase] !== undefined
 }

@@ -52,7 +52,7 @@ export function publishing(declared: Declared, scene: Scene): Component {
   })
 }
 
-/** Is cut off in its second round. */
+/** Interrupted in its second round. */
 function counting(scene: Scene) {
   return step({
     name: 'round',

@@ -1,4 +1,4 @@
-/** The kinds of components that are killed. Each does its work through a scene, so that it can stand still in every phase. */
+/** The kinds of components that are killed. Each works through a scene, which can block in every phase. */
 import { tool } from 'ai'
 import { z } from 'zod'
 import { agent } from '../../../src/agents/agent.ts'
@@ -88,7 +88,7 @@ async function* answering(scene: Scene, request: string): AsyncGenerator<Scripte
   yield 'all'
 }
 
-/** Cut off between what came before and what this request would bring. */
+/** Killed between the previous output and the response to this request. */
 function after(scene: Scene, phase: Phase, ...parts: readonly ScriptedPart[]) {
   return async function* (request: string): AsyncGenerator<ScriptedPart, void, void> {
     await scene.hold(phase, request)

@@ -1,4 +1,4 @@
-/** A program that does everything an agent can do, once: as a run of its own, as a member of a team, and as a step. */
+/** A program that uses every feature of an agent once: as a run, as a member of a team, and as a step. */
 import type { Component, Emission, RunContext } from '../../../src/core/ports/component.ts'
 import { agent } from '../../../src/agents/agent.ts'
 import type { Phase, Scene } from './scene.ts'

@@ -17,9 +17,9 @@ export type Phase =
   | 'paused'
   /** Between two members of a team, or two steps of a workflow. */
   | 'handover'
-  /** Two members at once, one of which has answered. */
+  /** Two concurrent members, one of which has finished. */
   | 'members'
-  /** Inside what a leader says. */
+  /** During the leader's output. */
   | 'answer'
   | 'block'
   | 'loop'

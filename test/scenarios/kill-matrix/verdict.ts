@@ -1,4 +1,4 @@
-/** Judges a run of the matrix by its log, by what its watcher saw, and by the side effects that it had. */
+/** Judges a run of the matrix by its log, its subscriber's stream and its side effects. */
 import { assertSeenIsInLog, checkedEnd, type Recorded } from '../../support/checker.ts'
 import type { Watched } from './campaign.ts'
 import { asks } from './cases.ts'
@@ -60,7 +60,7 @@ function endsWith({ records }: Evidence, code: string): string[] {
   return type === 'run.failed' && found === code ? [] : [`ended with ${type} ${found ?? ''} and not with ${code}`]
 }
 
-/** An uncertain call is asked about once for each time that it was cut off, where that is declared; never otherwise. */
+/** With that recovery declared, each interruption of an uncertain call causes one question; otherwise none. */
 function questions({ run, records }: Evidence): string[] {
   const asked = records.filter(({ type, data }) => {
     const [question] = type === 'run.paused' ? (data['questions'] as { kind: string }[]) : []
@@ -75,7 +75,7 @@ function nothingAfter({ effects }: Evidence, life: number): string[] {
   return late.map(({ did }) => `did ${did} although it is not to be driven again`)
 }
 
-/** The run is given up: nothing is done once more, and nothing after it. */
+/** The run fails: no work is repeated, and none follows. */
 function isDone({ effects }: Evidence, expected: Readonly<Record<string, number>>): string[] {
   const counts = countsOf(effects)
   return Object.entries(expected).flatMap(([name, times]) =>

@@ -41,7 +41,7 @@ export class UpkeepCampaign {
     this.#path = join(folder, 'runs-0.db')
   }
 
-  /** One life, and a look at what it left. */
+  /** One life, and a check of its file. */
   async cycle(): Promise<void> {
     const backups = await this.#live()
     await this.#check(this.#path, this.#ledger)
@@ -63,7 +63,7 @@ export class UpkeepCampaign {
     const child = new Child(['work', this.#path, String(this.counts.lives), steps], (note) => {
       this.#count(note)
       this.#ledger.take(note)
-      // A backup has what was acknowledged before it began, and may have what is asked for until it is done.
+      // A backup has everything acknowledged before it began, and may have what was requested until its end.
       if (isAsked(note)) for (const ledger of begun.values()) ledger.take(note)
       if (note.kind === 'backing up') begun.set(note.path, this.#ledger.copy())
       if (note.kind === 'backed up') {
@@ -106,7 +106,7 @@ export class UpkeepCampaign {
     this.counts.copies++
   }
 
-  /** Looks at a copy, so that the next life finds what the last one left, and not what a look has recovered. */
+  /** Checks a copy, so that the next life opens the file of the last one, without the recovery of the check. */
   async #check(path: string, ledger: Ledger): Promise<void> {
     if (!existsSync(path)) return // killed before the file was made
     const folder = mkdtempSync(join(this.#folder, 'look-'))

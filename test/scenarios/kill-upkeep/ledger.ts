@@ -13,7 +13,7 @@ interface KnownRun {
   completingAt: number
   isCompleted: boolean
   removal: 'none' | 'asked' | 'acknowledged'
-  /** The records before `trimmed` must be gone, those before `trimming` may be. */
+  /** Records before `trimmed` must be missing, those before `trimming` may be. */
   trimmed: number
   trimming: number
 }
@@ -35,7 +35,7 @@ export class Ledger {
     this.#state = state ?? { runs: new Map(), values, isSweeping: false }
   }
 
-  /** As it is now: what a backup that begins now must have. */
+  /** The current state: a backup that starts now must have it. */
   copy(): Ledger {
     return new Ledger(structuredClone(this.#state))
   }

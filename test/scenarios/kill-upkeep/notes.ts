@@ -19,7 +19,7 @@ export const OWNERS = ['anna', 'ben'] as const
 
 const ASKED: readonly Note['kind'][] = ['creating', 'completing', 'removing', 'trimming', 'putting', 'sweeping']
 
-/** Whether a note is of something that is asked for, and may or may not come to pass. */
+/** Whether a note is about a request, which may or may not take effect. */
 export function isAsked({ kind }: Note): boolean {
   return ASKED.includes(kind)
 }

@@ -22,7 +22,7 @@ export interface Sighting {
   readonly bytes: Buffer
 }
 
-/** A run that the server has accepted, and what it was heard to say about it. */
+/** A run that the server has accepted, and what clients received of it. */
 export interface AcceptedRun extends Start {
   readonly id: string
   readonly sightings: Sighting[]
@@ -39,11 +39,11 @@ export interface AcceptedRun extends Start {
 const RUNS_PER_LIFE_MAX = 6
 /** The index of `run.started`. */
 const STARTED_INDEX = 1
-/** Every so many kills, one is certain to interrupt runs. All others are left to chance. */
+/** One in this many kills certainly interrupts runs. The others are random. */
 const AIMED_EVERY = 4
-/** Takes long enough that a kill follows its first text before its last, also on a machine whose cores are busy. */
+/** Long enough for a kill between its first and last text, also on a busy machine. */
 const LONG_SCRIPT: Script = { input: 'text 40 every 20', texts: 40 }
-/** The dead owner was on this machine, so no lease has to expire first. The rest is for a machine whose cores are busy. */
+/** The dead owner was on this machine, so no lease has to expire first. The margin is for a busy machine. */
 const ORPHAN_MS = 30_000
 /** Time limit for the remaining runs after the last kill. */
 const END_MS = 60_000
@@ -76,7 +76,7 @@ export class Campaign {
     this.counts.kills++
   }
 
-  /** Lets everything come to its end on a server that lives. */
+  /** Lets every run end on a running server. */
   async conclude(): Promise<ServerProcess> {
     const server = await startServer({ store: this.#store, args: ['--log-level', 'warn'] })
     for (const start of this.#unanswered.splice(0)) await this.#accept(server, start)
@@ -154,7 +154,7 @@ export class Campaign {
     return run
   }
 
-  /** The client that wants it all: comes back with its cursor after every death. */
+  /** The client that reads everything: resumes with its cursor after every kill. */
   async #follow(
     server: ServerProcess,
     run: AcceptedRun,
@@ -169,14 +169,14 @@ export class Campaign {
     if (end === 'closed') run.followed = true
   }
 
-  /** Another one, that looks from a place of its own. */
+  /** Another subscriber with its own cursor. */
   async #peek(server: ServerProcess, run: AcceptedRun): Promise<void> {
     const stream = followRun(server, run.id, { after: 0, by: 'query' })
     await stream.ended
     run.sightings.push({ after: 0, bytes: stream.log })
   }
 
-  /** Stops or answers a run, as people do, and remembers what was acknowledged. */
+  /** Stops or answers a run, and records what was acknowledged. */
   async #disturb(server: ServerProcess, run: AcceptedRun): Promise<void> {
     if (run.script.hangs && this.#random.chance(0.5)) {
       const stopped = await unlessGone(stopRun(server, run.id))
@@ -225,7 +225,7 @@ export class Campaign {
   }
 }
 
-/** Undefined when the server died before it answered. Whatever else goes wrong is passed on. */
+/** Undefined if the server died before it responded. Other errors are thrown. */
 async function unlessGone<Result>(request: Promise<Result>): Promise<Result | undefined> {
   try {
     return await request

@@ -1,6 +1,6 @@
 /** Scripts of the campaign's runs: every kind of work that a kill can interrupt. */
 
-/** A lab script, and how many numbered texts stand when all of it was performed. */
+/** A lab script, and the number of its numbered texts after the whole script, without retracted ones. */
 export interface Script {
   readonly input: string
   readonly texts: number

@@ -10,7 +10,7 @@ export interface Verdict {
   readonly outcomes: Readonly<Record<string, number>>
   /** Attempts that were retracted. */
   readonly discarded: number
-  /** Runs that went on in a later life and were completed. */
+  /** Runs that continued in a later life and were completed. */
   readonly recovered: number
   /** Records of all logs, each of them checked. */
   readonly records: number

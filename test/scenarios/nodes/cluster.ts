@@ -1,4 +1,4 @@
-/** Three nodes behind one address, of which one after the other dies and comes back. */
+/** Three nodes behind one address that die and restart one after the other. */
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
@@ -7,7 +7,7 @@ import { ServerProcess } from '../../support/process.ts'
 const NODES = 3
 
 export class Cluster {
-  /** Where clients connect: each connection goes to the next node that lives. */
+  /** Address for clients: each connection goes to the next running node. */
   readonly url: string
   readonly counts = { kills: 0, drains: 0 }
   readonly #store: string
@@ -36,7 +36,7 @@ export class Cluster {
     return this.#nodes
   }
 
-  /** One node dies, or is asked to end, and another takes its place. */
+  /** One node dies or is drained, and another replaces it. */
   async replace(place: number, how: 'kill' | 'drain'): Promise<void> {
     this.#ready[place] = false
     const node = this.#nodes[place]!

@@ -1,11 +1,11 @@
-/** The logs of runs as the streams of a NATS cluster have them, read without any code of the store. */
+/** Reads logs of runs from the streams of a NATS cluster, without code of the store. */
 import { setTimeout as wait } from 'node:timers/promises'
 import { connect, type NatsConnection } from '@nats-io/transport-node'
 import type { NatsServer } from '../../support/nats.ts'
 
 export const PARTITIONS = 4
 
-/** What the header of a message says: run, bytes before the records, where a large content is, and that there is no such run. */
+/** Fields of a message header: run, bytes before the records, location of large content, and a mark that there is no such run. */
 interface Header {
   readonly i?: string
   readonly db?: number

@@ -1,4 +1,4 @@
-/** A program: one node on a shared store, with claims that run out soon. Its argument is the address of the store. */
+/** A program: one node on a shared store, with short leases. Its argument is the address of the store. */
 import { labAgent } from '../../../src/agents/lab/agent.ts'
 import { labComponents } from '../../../src/agents/lab/kinds.ts'
 import { configOptions } from '../../../src/server/config/config-options.ts'

@@ -3,12 +3,12 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { Client } from '../../../src/client/index.ts'
 import type { Following } from './traffic.ts'
 
-/** Less than a test may take, so that it can still say what was missing. */
+/** Less than the test's timeout, so that the error can list what is missing. */
 const END_MS = 420_000
 /** Runs that are printed in full. */
 const TOLD_MAX = 20
 
-/** Until all have ended; a failure that says where each stands that has not. */
+/** Resolves when all runs have ended. The timeout error lists the state of each unfinished run. */
 export async function allEnded<Followed>(
   client: Client,
   following: readonly Following<Followed>[],

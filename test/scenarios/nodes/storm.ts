@@ -1,4 +1,4 @@
-/** Three nodes on one store, of which one after the other dies while clients follow hundreds of runs. */
+/** Three nodes on one store die one after the other while clients follow hundreds of runs. */
 import { setTimeout as wait } from 'node:timers/promises'
 import { createClient } from '../../../src/client/index.ts'
 import { Cluster } from './cluster.ts'
@@ -14,9 +14,9 @@ const REPLACEMENTS = Number(process.env['HOLDFAST_TEST_NODE_KILLS'] ?? 5)
 /** Time limit of a storm on a busy machine: the runs, and for each death the start of a node. */
 export const STORM_MS = 420_000 + REPLACEMENTS * 12_000
 
-/** If the deaths hit nothing, the rest proves little. */
+/** Effects of the kills. If they interrupted nothing, the test proves little. */
 export interface Outcome {
-  /** Runs that went on after the death of their node and were completed. */
+  /** Runs that continued after the death of their node and were completed. */
   readonly recovered: number
   readonly kills: number
 }
@@ -48,7 +48,7 @@ export async function weatherFault(
   return verdict!
 }
 
-/** `readLogs` gives the bytes of each run's log by its id, read without any code of the store. */
+/** `readLogs` returns the bytes of each run's log by its id, read without code of the store. */
 export async function weatherStorm(
   store: string,
   readLogs: () => Promise<ReadonlyMap<string, Buffer>>,

@@ -1,4 +1,4 @@
-/** Clients that start runs somewhere in the cluster and follow them to their end, wherever that is. */
+/** Clients that start runs on any node of the cluster and follow them to their end on any node. */
 import { setTimeout as wait } from 'node:timers/promises'
 import { type Client, type LoggedEvent, type RunHandle } from '../../../src/client/index.ts'
 import type { Random } from '../../support/random.ts'
@@ -7,7 +7,7 @@ export const components = ['lab', 'lab-retry', 'lab-resume', 'lab-queue'] as con
 
 export interface Script {
   readonly input: string
-  /** Numbered texts that stand when all of it was performed. */
+  /** Number of numbered texts after the whole script, without retracted ones. */
   readonly texts: number
   readonly asks?: true
   /** Never ends by itself: its client stops it. */
@@ -37,7 +37,7 @@ export interface Followed {
   readonly seen: readonly LoggedEvent[]
 }
 
-/** A run on its way to its end, and where it stands. */
+/** An unfinished run and its progress. */
 export interface Following<End = Followed> {
   readonly ended: Promise<End>
   readonly state: FollowingState
@@ -88,7 +88,7 @@ export async function followOne(
 
 const TRIES_MAX = 200
 
-/** A node may die with the answer; whether it was taken is then found out, and it is given again if not. */
+/** A node may die with the response; the client then looks up whether the answer was accepted, and repeats it if not. */
 async function answer(run: RunHandle): Promise<void> {
   for (let tries = 0; tries < TRIES_MAX; tries++) {
     if ((await run.get()).status !== 'paused') return

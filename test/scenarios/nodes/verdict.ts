@@ -1,11 +1,11 @@
-/** Judges what the clients saw by the bytes in the store, which were read without any code of the store. */
+/** Judges what clients saw by the bytes in the store, read without code of the store. */
 import { checkedEnd, numbersIn, type Recorded, standingTexts } from '../../support/checker.ts'
 import type { Followed } from './traffic.ts'
 
 export interface Verdict {
   /** Last events, by type and failure code. */
   readonly outcomes: Readonly<Record<string, number>>
-  /** Runs that went on after the death of their node and were completed. */
+  /** Runs that continued after the death of their node and were completed. */
   readonly recovered: number
   /** Records of all logs, each compared with what its client got. */
   readonly records: number
@@ -67,7 +67,7 @@ function expectWorkDoneOnce(id: string, records: readonly Recorded[]): void {
   if (new Set(done).size !== done.length) throw new Error(`run ${id} did some work twice: ${done.join(', ')}`)
 }
 
-/** No run of a session that queues begins before the one before it has ended, on whichever nodes they were. */
+/** In a session that enqueues, no run starts before the previous one has ended, on any node. */
 function expectOneAtATime(session: string, logs: readonly (readonly Recorded[])[]): void {
   const spans = logs.map((records) => {
     const begin = timeOf(records.find(({ type }) => type === 'run.started') ?? records.at(-1)!)

@@ -43,7 +43,7 @@ export const counter = agent({
 const poked = Promise.withResolvers<void>()
 let isPoked = false
 
-/** Throws while it waits for an answer, when the other agent says so. */
+/** Throws while it waits for an answer, when the other agent triggers it. */
 export const asker = agent({
   id: 'asker',
   async *run(_input: unknown, { ask }) {

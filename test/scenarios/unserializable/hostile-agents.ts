@@ -1,4 +1,4 @@
-/** A module for `holdfast serve`: agents that throw what is hard to look at. */
+/** A module for `holdfast serve`: agents that throw values which are hard to inspect. */
 import { agent } from '../../../src/agents/agent.ts'
 
 export const thrown: Readonly<Record<string, () => unknown>> = {

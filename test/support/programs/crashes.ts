@@ -18,7 +18,7 @@ import { answerTo, failureOf, type Node, type Program, receipt } from './program
 const LEASE_MS = 150
 /** How long new work waits for recorded work: longer than everything a program may do in between. */
 const REPLAY_WAIT_MS = 60
-/** Time that passes between two looks at a run. */
+/** Time between two polls of a run. */
 const LOOK_MS = 10
 /** Event-loop turns after which all work that needs no time is done. */
 const SETTLING_TURNS = 20
@@ -29,7 +29,7 @@ export interface Life {
   readonly program: Program
   /** Log length at which the worker dies. Default: it survives. */
   readonly diesAt?: number
-  /** Follows if the life before diverged: somebody answers `retry`. */
+  /** Follows if the previous life diverged: its question is answered with `retry`. */
   readonly isRollback?: boolean
 }
 
@@ -49,12 +49,12 @@ export interface Ended {
   readonly before: { readonly effects: number; readonly events: number }
 }
 
-/** The worker of each life dies as it says, and the next one takes over. */
+/** The worker of each life dies as scripted, and the next one takes over. */
 export async function live(lives: readonly Life[], random: () => number): Promise<Ended> {
   // A timer of 0 ms takes at least one, and a program waits for thousands of them.
   const restore = replaceEventLoop({
     defer: (act) => void setImmediate(act),
-    soon: (act) => void setImmediate(() => setImmediate(act)),
+    afterPending: (act) => void setImmediate(() => setImmediate(act)),
     now: () => performance.now(),
   })
   try {
@@ -142,7 +142,7 @@ function counting(writer: LogWriter, diesAt: number, die: () => void): LogWriter
   })
 }
 
-/** Answers what the run asks until it ends, dies, or has diverged. */
+/** Answers the run's questions until it ends, dies, or has diverged. */
 async function tend(
   node: TestNode,
   id: string,

@@ -24,9 +24,9 @@ export type Node =
   | {
       readonly do: 'parallel'
       readonly branches: readonly Program[]
-      /** Each branch has a context of its own. */
+      /** Each branch has its own context. */
       readonly within: boolean
-      /** What the names of those contexts begin with. */
+      /** Prefix of the names of those contexts. */
       readonly names?: string
     }
 

@@ -1,4 +1,4 @@
-/** Answers that their provider generates in the background: whatever happens to the run's worker, they are paid for once. */
+/** Background responses of a provider: a recovered run reattaches and requests no second response. */
 import { createOpenAI } from '@ai-sdk/openai'
 import { tool } from 'ai'
 import { describe, expect, test } from 'vitest'
@@ -21,7 +21,7 @@ function agentOf({ url }: ResponsesProvider, more: Partial<ModelAgentDefinition>
   return modelAgent({ id: 'subject', model, retryDelayMs: 1, ...more })
 }
 
-/** A run that has heard half of its answer. */
+/** A run that has received half of its response. */
 async function halfAnswered(node: TestNode, provider: ResponsesProvider): Promise<string> {
   const id = await node.start('subject', 'hello')
   await started(provider)
@@ -47,7 +47,7 @@ function textsOf(log: readonly LoggedEvent[]): string[] {
   return log.flatMap((event) => (event.type === 'text.delta' ? [event.data.text] : []))
 }
 
-/** Every event of the log but those that say who drove it. */
+/** Type and data of each event. */
 function unlike(log: readonly LoggedEvent[]): string[] {
   return log.map(({ type, data }) => JSON.stringify([type, data]))
 }
@@ -123,7 +123,7 @@ test('background mode: a broken connection is resumed from the last number, with
   expect(provider.seen.every(({ headers }) => headers.authorization === 'Bearer key')).toBe(true)
 })
 
-test('background mode: an answer that the provider no longer has is requested anew, and its text retracted', async () => {
+test('background mode: a response that the provider no longer has is requested anew, and its text retracted', async () => {
   const provider = await openResponsesProvider()
   const { id, world } = await crashed(provider, { retries: 0 })
   provider.forget()
@@ -141,7 +141,7 @@ test('background mode: an answer that the provider no longer has is requested an
   expect(log.at(-1)).toMatchObject({ type: 'run.completed', data: { output: 'Anew indeed' } })
 })
 
-describe('background mode: an answer that the provider no longer streams', () => {
+describe('background mode: a response that the provider no longer streams', () => {
   test('is fetched whole by the next worker', async () => {
     const provider = await openResponsesProvider()
     const { id, world } = await crashed(provider)
@@ -210,7 +210,7 @@ describe('background mode: an answer that the provider no longer streams', () =>
   })
 })
 
-test('[RUN-3] background mode: an answer that failed at the provider meanwhile is retried like any other', async () => {
+test('[RUN-3] background mode: a response that failed at the provider meanwhile is retried like any other', async () => {
   const provider = await openResponsesProvider()
   const { id, world } = await crashed(provider, { retries: 1 })
   provider.fail('out of luck')

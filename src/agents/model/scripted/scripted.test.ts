@@ -1,4 +1,4 @@
-/** The scripted model, used by the SDK's own functions as any other model. */
+/** The scripted model with the AI SDK's own functions. */
 import { generateText, isStepCount, streamText, tool } from 'ai'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
@@ -21,13 +21,13 @@ test('scripted model: streams word by word, calls a tool and continues with its 
   expect((await result.totalUsage).outputTokens).toBe(7)
 })
 
-test('scripted model: a non-streaming answer has the same content', async () => {
+test('scripted model: a non-streaming response has the same content', async () => {
   const result = await generateText({ model: rolling, tools: { dice }, stopWhen: isStepCount(3), prompt: 'Roll!' })
   expect(result.steps.map(({ text }) => text)).toEqual(['I have dice. ', 'It shows 5.'])
   expect(result.steps[0]!.toolResults).toMatchObject([{ output: 5 }])
 })
 
-test('scripted model: an abort ends a paced answer', async () => {
+test('scripted model: an abort ends a paced response', async () => {
   const controller = new AbortController()
   const model = scriptedModel({ script: () => 'one two three', wordsPerSecond: 0.001 })
   const { stream } = await model.doStream({

@@ -1,4 +1,4 @@
-/** Tools of MCP servers, with real ones: over standard input and output, and over HTTP. */
+/** Tools of real MCP servers, over stdio and HTTP. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -34,7 +34,7 @@ async function logOf(tools: AgentTools, script: (call: ScriptedCall) => Scripted
   return node.ended(await node.start('subject', 'go'), PATIENCE_MS)
 }
 
-/** Calls the tools in turn, one in each, and answers with what the last of them gave. */
+/** Calls one tool per turn, and responds with the result of the last. */
 function calling(...calls: readonly [string, unknown?][]): (call: ScriptedCall) => ScriptedOutput {
   return ({ turn, results }) => {
     const next = calls[turn - 1]
@@ -43,7 +43,7 @@ function calling(...calls: readonly [string, unknown?][]): (call: ScriptedCall) 
   }
 }
 
-/** What the last tool said, in its words. */
+/** Text of the last tool result. */
 function textIn(log: readonly LoggedEvent[]): string {
   const output = JSON.parse(resultOf(log) as string) as string | { text: string }[]
   return typeof output === 'string' ? output : output.map(({ text }) => text).join('')

@@ -82,13 +82,13 @@ async function askedIn(
 
 /** User messages of an input since the last assistant message. */
 function contentsOf(input: unknown): readonly unknown[] {
-  const said = userInputOf(input)
-  if (said === undefined) return []
-  if ('messages' in said) {
-    const since = said.messages.findLastIndex(({ role }) => role !== 'user') + 1
-    return said.messages.slice(since).map(({ content }) => toContent(content))
+  const userInput = userInputOf(input)
+  if (userInput === undefined) return []
+  if ('messages' in userInput) {
+    const since = userInput.messages.findLastIndex(({ role }) => role !== 'user') + 1
+    return userInput.messages.slice(since).map(({ content }) => toContent(content))
   }
-  const { text, files } = said
+  const { text, files } = userInput
   if (files.length === 0) return [text]
   return [[{ type: 'text', text }, ...files.map((file) => toPart(file.mediaType, file.data ?? file.url ?? ''))]]
 }

@@ -33,15 +33,15 @@ export async function sessionsOfUpstream(
     const query = new URLSearchParams(call.query)
     query.set('page', String(page))
     query.set('limit', String(PAGE))
-    const answer = await upstream.list(call, query).catch(() => undefined)
-    if (answer === undefined) return { sessions: [], report: { name, status: 'unreachable' } }
-    const listed = sessionsIn(answer.body)
-    if (answer.status !== 200 || listed === undefined)
-      return { sessions: [], report: { name, status: 'error', code: answer.status } }
+    const response = await upstream.list(call, query).catch(() => undefined)
+    if (response === undefined) return { sessions: [], report: { name, status: 'unreachable' } }
+    const listed = sessionsIn(response.body)
+    if (response.status !== 200 || listed === undefined)
+      return { sessions: [], report: { name, status: 'error', code: response.status } }
     const known = await Promise.all(listed.map(({ session_id: id }) => isOurs(String(id))))
     sessions.push(...listed.filter((_, index) => !known[index]))
     // Not by a short page, because a server may have a lower limit.
-    if (listed.length === 0 || page >= pagesIn(answer.body)) return { sessions, report: { name, status: 'ok' } }
+    if (listed.length === 0 || page >= pagesIn(response.body)) return { sessions, report: { name, status: 'ok' } }
   }
   return { sessions, report: { name, status: 'truncated' } }
 }

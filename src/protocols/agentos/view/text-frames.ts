@@ -25,11 +25,15 @@ export function textFrames(state: State, speaker: Speaker, { first, jsons, times
 
 /** What frames of the run's own texts share: of what they begin with, only the time ever changes. */
 export class OwnTexts {
-  #second: SecondOfTexts | undefined
+  #second: SameSecondFrames | undefined
 
-  at(time: string, state: State, speaker: Speaker, event: string): SecondOfTexts {
+  at(time: string, state: State, speaker: Speaker, event: string): SameSecondFrames {
     if (this.#second?.has(time) === true) return this.#second
-    return (this.#second = new SecondOfTexts(time, speaker, headOf(state, sharedFamily(speaker), event, speaker, time)))
+    return (this.#second = new SameSecondFrames(
+      time,
+      speaker,
+      headOf(state, sharedFamily(speaker), event, speaker, time),
+    ))
   }
 }
 
@@ -37,7 +41,7 @@ export class OwnTexts {
 const ISO_SECOND_CHARS = 19
 
 /** Fields shared by texts of the same second. */
-class SecondOfTexts {
+class SameSecondFrames {
   /** Formatted time, to the second. */
   readonly #time: string
   readonly #speaker: Speaker
@@ -60,7 +64,7 @@ class SecondOfTexts {
 
   /** `text`: as JSON. */
   json(text: string, index: number): string {
-    this.#template ??= jsonTemplate((said, number) => this.data(said, number))
+    this.#template ??= jsonTemplate((delta, number) => this.data(delta, number))
     return this.#template.json(text, index)
   }
 }
@@ -72,9 +76,9 @@ class TextFrame implements Frame {
   readonly pauses = false
   /** As JSON. */
   readonly #text: string
-  readonly #second: SecondOfTexts
+  readonly #second: SameSecondFrames
 
-  constructor(index: number, event: string, log: number, text: string, second: SecondOfTexts) {
+  constructor(index: number, event: string, log: number, text: string, second: SameSecondFrames) {
     this.index = index
     this.event = event
     this.log = log

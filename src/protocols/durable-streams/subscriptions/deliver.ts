@@ -1,5 +1,5 @@
 /** Delivers a wake by webhook. */
-import { isHoldfastError, messageOf } from '../../../core/model/errors.ts'
+import { isHoldfastError } from '../../../core/model/errors.ts'
 import type { Service } from '../../../core/service.ts'
 import { parseJsonOrText } from '../../../http/request/json.ts'
 import { post } from '../../../http/webhooks/post.ts'
@@ -39,11 +39,11 @@ export async function deliverWake(parts: DeliveryParts, known: KnownSubscription
   }
   try {
     if (webhooks === false) throw new Error('this server does not send webhooks')
-    const answer = await post(
+    const response = await post(
       { url: config.webhook!.url, headers, body },
       { loopback: webhooks.loopback, lookup, signal, timeoutMs: Math.min(TIMEOUT_MS, config.leaseTtlMs) },
     )
-    const isDone = (parseJsonOrText(answer) as { done?: unknown } | null)?.done === true
+    const isDone = (parseJsonOrText(response) as { done?: unknown } | null)?.done === true
     await changeUnlessGone(service, owner, id, (current) => {
       if (current.wake?.id !== wake.id) return current // called back, or expired
       const succeeded = current.failures === undefined ? current : withoutFailures(current)
@@ -51,7 +51,7 @@ export async function deliverWake(parts: DeliveryParts, known: KnownSubscription
     })
   } catch (cause) {
     if (signal.aborted) return // the lease expires
-    logger.warn({ subscription: id, err: messageOf(cause) }, 'a webhook was not accepted; it will be retried')
+    logger.warn({ subscription: id, err: cause }, 'a webhook was not accepted; it will be retried')
     await changeUnlessGone(service, owner, id, (current) =>
       withFailure(current.wake?.id === wake.id ? withoutWake(current) : current, clock.now()),
     )

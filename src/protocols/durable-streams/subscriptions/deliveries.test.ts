@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { Deliveries } from './deliveries.ts'
 
-/** Starts as many deliveries as there is room for, each to a host of its own. */
+/** Starts as many deliveries as there are slots, each to a separate host. */
 function fill(deliveries: Deliveries, owner: string, host?: string): (() => void)[] {
   const ends: (() => void)[] = []
   for (let at = 0; at < 100; at++) {

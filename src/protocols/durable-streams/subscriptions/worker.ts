@@ -201,7 +201,11 @@ export class SubscriptionWorker {
     )
     if (matching.length === 0) return state
     const { fitting, dropped } = withRoom(state, matching)
-    if (dropped > 0) this.#parts.logger.warn({ subscription: id, streams: dropped }, 'a subscription is full')
+    if (dropped > 0)
+      this.#parts.logger.warn(
+        { subscription: id, streams: dropped },
+        'dropped streams from a subscription that has reached its limit',
+      )
     return fitting.length === 0 ? state : withLinks(state, fitting, 'glob')
   }
 

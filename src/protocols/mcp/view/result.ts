@@ -36,8 +36,8 @@ function completed(state: CallState, output: unknown): ToolResult {
     return failure(run, 'the first events of the run were trimmed, so its output is no longer complete', {
       code: 'cursor_expired',
     })
-  const said = isTrimmed ? '' : textFrom(state.text)
-  const text = said === '' && output !== undefined ? outputText(output) : said
+  const streamed = isTrimmed ? '' : textFrom(state.text)
+  const text = streamed === '' && output !== undefined ? outputText(output) : streamed
   return {
     content: [...(text === '' ? [] : [{ type: 'text', text }]), ...artifactContent(run.id, artifacts)],
     ...(isObject(output) && { structuredContent: output }),

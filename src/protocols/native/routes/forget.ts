@@ -35,7 +35,7 @@ async function forget(call: Call, service: Service): Promise<void> {
 
 class Lines {
   readonly #call: Call
-  #toldAt = Number.NEGATIVE_INFINITY
+  #reportedAt = Number.NEGATIVE_INFINITY
 
   constructor(call: Call) {
     this.#call = call
@@ -43,8 +43,8 @@ class Lines {
 
   /** Skipped while the client does not read. */
   progress(progress: RemovalCount): void {
-    if (this.#call.response.writableNeedDrain || performance.now() - this.#toldAt < PROGRESS_MS) return
-    this.#toldAt = performance.now()
+    if (this.#call.response.writableNeedDrain || performance.now() - this.#reportedAt < PROGRESS_MS) return
+    this.#reportedAt = performance.now()
     this.#write({ progress: { runs: progress.runs, documents: progress.documents } })
   }
 

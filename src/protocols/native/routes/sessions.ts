@@ -1,4 +1,4 @@
-/** `/native/sessions`: lists, shows, renames and removes sessions. `/sessions` is AgentOS's (decision 16). */
+/** `/native/sessions`: lists, shows, renames and removes sessions. `/sessions` is AgentOS's (decision 0016). */
 import { type Document, SESSIONS } from '../../../core/model/document.ts'
 import { HoldfastError } from '../../../core/model/errors.ts'
 import { cursorOf, positionOf } from '../../../core/model/page.ts'

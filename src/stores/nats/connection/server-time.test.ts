@@ -1,4 +1,4 @@
-/** What time the servers have, whatever the clock of this machine says. */
+/** Time of the NATS servers, independent of this machine's clock. */
 import { expect, test } from 'vitest'
 import { ServerTime } from './server-time.ts'
 

@@ -3,10 +3,10 @@ import { expect, test } from 'vitest'
 import { until } from '../../../../test/support/until.ts'
 import { type EventLoopTimes, Pace } from './pace.ts'
 
-/** Longer than the loop is looked at. */
+/** Longer than the interval over which the loop is measured. */
 const LONG_MS = 200
 
-/** An event loop whose times are the test's. */
+/** An event loop with times that the test sets. */
 class Loop implements EventLoopTimes {
   #now = 1000
   #idle = 0
@@ -32,7 +32,7 @@ function opened(): { readonly loop: Loop; readonly pace: Pace } {
   return { loop, pace }
 }
 
-/** By how much a commit is put off that follows another one after so many milliseconds. */
+/** The delay of a commit that follows another one after `milliseconds`. */
 function delayAfter(pace: Pace, loop: Loop, milliseconds: number): number {
   pace.started()
   loop.pass(milliseconds, 0)

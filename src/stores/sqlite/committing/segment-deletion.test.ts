@@ -8,7 +8,7 @@ const SEGMENT_BYTES = 64 * 1024
 const SLICE = 64
 const SHARE = 4
 
-/** A database with runs of one owner, each with so many segments of one record. */
+/** A database with one run per number, all of one owner; each has that number of segments of one record. */
 function databaseWith(...segments: readonly number[]): DatabaseSync {
   const database = new DatabaseSync(':memory:')
   onTestFinished(() => database.close())

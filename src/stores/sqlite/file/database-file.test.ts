@@ -46,7 +46,7 @@ function digest(path: string): string {
   return createHash('sha256').update(readFileSync(path)).digest('hex')
 }
 
-/** The files of a folder with what is in them, locks apart. */
+/** The files of a folder with their content, except locks. */
 function contents(folder: string): Record<string, string> {
   const files = readdirSync(folder).filter((file) => !file.endsWith('.lock'))
   return Object.fromEntries(
@@ -186,7 +186,7 @@ describe('SQLite: an existing file', () => {
   })
 })
 
-/** What damage does to a file of ours, or what stands in its place; and what is said of it. */
+/** Damage to a database file, or another file in its place, and the expected error. */
 const damages: Readonly<Record<string, readonly [damage: (path: string) => void, said: RegExp]>> = {
   'is empty': [(path) => truncateSync(path, 0), /is damaged: it has 0 bytes/],
   'has not even a header': [(path) => truncateSync(path, 60), /is damaged: it has 60 bytes/],

@@ -18,7 +18,7 @@ function modeOf(path: string): string {
   return (statSync(path).mode & 0o777).toString(8)
 }
 
-/** Opens a store; what it warns of. */
+/** Opens a store and returns its warnings. */
 async function warningsOf(path: string): Promise<string[]> {
   const warnings: string[] = []
   const store = await openSqliteStore({

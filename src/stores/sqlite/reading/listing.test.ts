@@ -7,7 +7,7 @@ import { openSqliteStore } from '../index.ts'
 
 const OTHERS = 5000
 const LISTINGS = 100
-/** One that looked at the runs of others took more than ten times as long. */
+/** A listing that read the runs of others took more than ten times as long. */
 const RATIO_MAX = 4
 
 test('SQLite listing: its duration does not reveal runs of other owners with the same names', async () => {

@@ -19,7 +19,7 @@ async function opened(path: string): Promise<Store> {
   return store
 }
 
-/** A store that has nothing in memory of a finished run with so many texts. */
+/** A store with a finished run of `texts` texts that is not in memory. */
 async function withFinished(texts: number): Promise<{ path: string; store: Store; records: string }> {
   const path = temporaryDatabase()
   const store = await openSqliteStore({ path })
@@ -100,7 +100,7 @@ test.runIf(process.platform === 'linux')(
   },
 )
 
-/** Bytes that system calls of this thread have read so far, from whatever. */
+/** Bytes that system calls of this thread have read so far, from any file. */
 function bytesReadHere(): number {
   return Number(/^rchar: (\d+)$/m.exec(readFileSync('/proc/thread-self/io', 'utf8'))![1])
 }

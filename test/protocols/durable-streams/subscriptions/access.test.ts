@@ -1,4 +1,4 @@
-/** Whose subscription it is, and what a token of a wake opens. */
+/** Ownership of subscriptions, and the access of a wake's token. */
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { keyPrincipalId, ownerKey } from '../../../../src/core/model/principal.ts'

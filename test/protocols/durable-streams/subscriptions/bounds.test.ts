@@ -1,4 +1,4 @@
-/** What subscriptions may take: counts, lengths and bodies, refused in the form of the protocol. */
+/** Limits of subscriptions: counts, lengths and bodies, with errors in the form of the protocol. */
 import { expect, test } from 'vitest'
 import { serveTwo } from './serve.ts'
 

@@ -1,4 +1,4 @@
-/** What waking costs: nothing without subscriptions, and otherwise as much as there is to do. */
+/** The cost of wakes: none without subscriptions, and otherwise proportional to the work. */
 import { expect, test } from 'vitest'
 import type { Store } from '../../../../src/core/ports/store.ts'
 import { SUBSCRIPTIONS } from '../../../../src/protocols/durable-streams/subscriptions/model.ts'

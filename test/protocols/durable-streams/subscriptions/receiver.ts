@@ -1,4 +1,4 @@
-/** Receives webhooks: a real HTTP server that records them and responds as told. */
+/** Receives webhooks: a real HTTP server that records them and responds as configured. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'

@@ -1,4 +1,4 @@
-/** A server with two principals, and what a client does with subscriptions. */
+/** A server with two principals, and client helpers for subscriptions. */
 import { join } from 'node:path'
 import { createMemoryStore } from '../../../../src/stores/memory.ts'
 import { call, type Answer, type Target } from '../../../support/http.ts'
@@ -27,7 +27,7 @@ export type Answered = Answer<Failure & Readonly<Record<string, unknown>>>
 const JSON_TYPE = { 'content-type': 'application/json' }
 const ROOT = '/v1/stream/__ds/subscriptions'
 
-/** What one caller does. */
+/** Requests of one caller. */
 export function subscriber(target: Target) {
   const ask = (method: string, path: string, body?: unknown, token = target.token): Promise<Answered> =>
     call({ url: target.url, ...(token !== undefined && { token }) }, method, `${ROOT}/${path}`, {

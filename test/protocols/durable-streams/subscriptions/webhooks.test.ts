@@ -1,4 +1,4 @@
-/** Where webhooks go, that receivers can verify them, and that dead receivers delay nobody else. */
+/** Webhooks: allowed targets, signatures, and dead receivers that delay no others. */
 import { createPublicKey, type JsonWebKey, verify } from 'node:crypto'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
