@@ -1,4 +1,4 @@
-/** `npm run check`: all CI checks except the tests, in CI's order. Stops at the first failure. */
+/** `npm run check`: static checks, build and packed package. Stops at the first failure. CI also runs bench:guard, interop and the tests (.ci/run). */
 import { command, runSteps } from './command.ts'
 
 const commands: Readonly<Record<string, readonly [string, ...string[]]>> = {
