@@ -33,6 +33,12 @@ describe('the source', () => {
     expect(violations(edges)).toEqual([])
   })
 
+  test('source: protocols import nothing of core/execution, core/recovery and core/scheduling', () => {
+    const isInner = /^core\/(?:execution|recovery|scheduling)\//
+    expect(edges.filter(({ from, to }) => from.startsWith('protocols/') && isInner.test(to))).toEqual([])
+    expect(edges.some(({ to }) => isInner.test(to))).toBe(true)
+  })
+
   test('source: there is no import cycle at run time', () => {
     expect(cycles(edges)).toEqual([])
   })
