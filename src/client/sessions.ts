@@ -21,18 +21,45 @@ type ListRuns = (filter: RunFilter, options?: RequestOptions) => Promise<RunPage
 
 export type OpenRun = (run: string) => RunHandle
 
-/** One session: its runs, and their handles. */
+/** One session: the methods of `client.sessions` without the id, and handles of its runs. */
 export class SessionHandle {
   readonly id: string
-  /** Newest first. */
-  readonly runs: (filter?: Omit<RunFilter, 'session'>, options?: RequestOptions) => Promise<RunPage>
   /** A handle of one of its runs. Sends no request. */
   readonly run: OpenRun
+  readonly #sessions: Sessions
 
-  constructor(id: string, runs: SessionHandle['runs'], run: OpenRun) {
+  constructor(id: string, sessions: Sessions, run: OpenRun) {
     this.id = id
-    this.runs = runs
     this.run = run
+    this.#sessions = sessions
+  }
+
+  /** Newest first. */
+  runs(filter?: Omit<RunFilter, 'session'>, options?: RequestOptions): Promise<RunPage> {
+    return this.#sessions.runs(this.id, filter, options)
+  }
+
+  /** Events of all its runs, present and future, whoever starts them. */
+  follow(options?: FollowSessionOptions): SessionStream {
+    return this.#sessions.follow(this.id, options)
+  }
+
+  /** The conversation so far: the inputs of its runs, and their text and tool calls. */
+  messages(options?: RequestOptions): Promise<readonly SessionMessage[]> {
+    return this.#sessions.messages(this.id, options)
+  }
+
+  get(options?: RequestOptions): Promise<SessionInfo> {
+    return this.#sessions.get(this.id, options)
+  }
+
+  rename(name: string, options?: RequestOptions): Promise<SessionInfo> {
+    return this.#sessions.rename(this.id, name, options)
+  }
+
+  /** Removes the session with all its runs. Unfinished runs are stopped first. */
+  delete(options?: RequestOptions): Promise<void> {
+    return this.#sessions.delete(this.id, options)
   }
 }
 
@@ -59,7 +86,7 @@ export class Sessions {
 
   /** A handle of one session. Sends no request. */
   open(session: string): SessionHandle {
-    return new SessionHandle(session, (filter, options) => this.runs(session, filter, options), this.#openRun)
+    return new SessionHandle(session, this, this.#openRun)
   }
 
   /** Events of all its runs, present and future, whoever starts them. */

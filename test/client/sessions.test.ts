@@ -42,6 +42,29 @@ test('client.sessions lists, gets, renames and deletes the caller’s sessions',
   expect((await alice.sessions.runs('a/b ü?')).runs).toEqual([])
 })
 
+test('client.sessions.open: the handle has the methods of client.sessions without the id', async () => {
+  const [alice] = await serveTwo()
+  await runIn(alice, 'a/b ü?')
+  await runIn(alice, 'other')
+  const session = alice.sessions.open('a/b ü?')
+  const renamed = await session.rename('Kelp forests')
+  expect(renamed).toMatchObject({ id: 'a/b ü?', name: 'Kelp forests' })
+  expect(await session.get()).toEqual(renamed)
+  expect(await session.messages()).toEqual(await alice.sessions.messages('a/b ü?'))
+  const { runs } = await session.runs()
+  expect(runs).toHaveLength(1)
+  const ofRuns = new Set<string>()
+  for await (const event of session.follow()) {
+    ofRuns.add(event.run)
+    if (event.type === 'run.completed') break
+  }
+  expect([...ofRuns]).toEqual([runs[0]!.id])
+  expect(await session.run(runs[0]!.id).get()).toEqual(runs[0])
+  await session.delete()
+  await expect(session.get()).rejects.toMatchObject({ status: 404, code: 'not_found' })
+  expect(await alice.sessions.list()).toMatchObject({ sessions: [{ id: 'other' }], total: 1 })
+})
+
 test('[SEC-1] client.sessions: sessions of another principal do not exist', async () => {
   const [alice, bob] = await serveTwo()
   await runIn(alice, 'hers')
