@@ -7,7 +7,7 @@ import { configOptions, logLevels } from './config-options.ts'
 import { isLoopback, readConfig } from './config.ts'
 import { type NatsConfig, natsText } from '../store/nats-address.ts'
 import { withoutPassword } from '../store/postgres-address.ts'
-import { flagName, helpText, type Option } from './options.ts'
+import { helpText, type Option } from './options.ts'
 
 const usage = (argv: readonly string[], env: Readonly<Record<string, string>> = {}): string => {
   try {
@@ -516,23 +516,6 @@ describe('config: the table of options', () => {
     const port = 'Port to listen on. 0 selects a free port. Default: 7777. [HOLDFAST_PORT]'
     expect(help).toContain(`  --port PORT\n      ${port}\n`)
     expect(help.match(/^ {2}--\S+/gm)).toEqual(Object.keys(table).map((name) => `  --${name}`))
-  })
-
-  test('the option table equals the table of docs/config.md, row by row', async () => {
-    const page = await readFile(new URL('../../../docs/config.md', import.meta.url), 'utf8')
-    const lines = page.split('\n').filter((line) => line.startsWith('| `--'))
-    const documented = lines.map((line) =>
-      line
-        .split('|')
-        .slice(1, -1)
-        .map((cell) => cell.trim()),
-    )
-    const rows = Object.entries(table).map(([name, option]) => {
-      const switched = option.fallback === 'true' ? 'on' : 'off'
-      const fallback = option.value === undefined ? switched : option.fallback && `\`${option.fallback}\``
-      return [`\`${flagName(name, option)}\``, `\`${option.env}\``, fallback ?? '', option.help]
-    })
-    expect(documented).toEqual(rows)
   })
 
   test('has every option that docs/config.md mentions', async () => {
