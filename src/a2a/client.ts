@@ -67,19 +67,21 @@ export interface A2aClientOptions {
 
 /** Options of every request. */
 export interface A2aCallOptions {
+  /** Aborts the wait, not the task. Default: none. */
   readonly signal?: AbortSignal
 }
 
 /** Options of `send`. */
 export interface A2aSendOptions extends A2aCallOptions, Omit<SendConfiguration, 'returnImmediately'> {
+  /** Metadata of the request. Default: none. */
   readonly metadata?: Metadata
 }
 
 /** When a stream of a task ends. */
 export interface A2aFollowOptions extends A2aCallOptions {
-  /** The status that was answered: seeing it again does not end the stream. */
+  /** The status that was answered: seeing it again does not end the stream. Default: none. */
   readonly answered?: TaskStatus
-  /** Also ends when the task waits for credentials, which it may get from elsewhere. */
+  /** Also ends when the task waits for credentials, which it may get from elsewhere. Default: false. */
   readonly endsAtAuth?: boolean
 }
 
@@ -88,7 +90,7 @@ export interface A2aStreamOptions extends A2aSendOptions, A2aFollowOptions {}
 
 /** Options of `subscribe`. */
 export interface A2aSubscribeOptions extends A2aFollowOptions {
-  /** Position of the last known event, if the agent supports positions. */
+  /** Position of the last known event, if the agent supports positions. Default: none. */
   readonly after?: string
 }
 

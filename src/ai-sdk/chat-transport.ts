@@ -10,9 +10,11 @@ import { StreamTabs, type TabMessage } from './stream-tabs.ts'
 export interface ChatTransportOptions {
   /** Address of a component's chat, such as `/ai/assistant/chat`. */
   readonly api: string
-  /** Sent with every request; a function is called for each. */
+  /** Sent with every request; a function is called for each. Default: none. */
   readonly headers?: HeaderSource
+  /** Of `fetch`: whether cookies are sent. Default: that of `fetch`. */
   readonly credentials?: RequestCredentials
+  /** Default: the global `fetch`. */
   readonly fetch?: typeof globalThis.fetch
   /** Consecutive failures before the chat gets an error. Default: 20. */
   readonly retries?: number
@@ -22,7 +24,7 @@ export interface ChatTransportOptions {
   readonly idleTimeoutMs?: number
   /** Tabs of one origin that show the same message share one connection. Default: true. */
   readonly shareConnections?: boolean
-  /** Called when the connection failed and will be retried, and with `undefined` when it has recovered. */
+  /** Called when the connection failed and will be retried, and with `undefined` when it has recovered. Default: ignored. */
   readonly onProblem?: OnProblem
 }
 

@@ -13,6 +13,7 @@ export interface ToUIMessagesOptions {
   readonly toolParts?: 'static' | 'dynamic'
   /** Maximum number of runs, the newest ones. Default: 100. */
   readonly limit?: number
+  /** Aborts the call. Default: none. */
   readonly signal?: AbortSignal
 }
 

@@ -21,7 +21,7 @@ export interface ClientOptions extends TransportOptions {
 export interface StartOptions extends RequestOptions {
   /** Repeating a request with the same key returns the same run. Default: a new key, so retries start one run only. */
   readonly idempotencyKey?: string
-  /** Called when the request failed and will be retried, and with `undefined` when it has recovered. */
+  /** Called when the request failed and will be retried, and with `undefined` when it has recovered. Default: only `onProblem` of the client is called. */
   readonly onProblem?: OnProblem
 }
 

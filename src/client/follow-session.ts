@@ -14,7 +14,7 @@ export interface FollowSessionOptions extends RequestOptions {
   readonly after?: string
   /** Called when events of a run were trimmed. Default: throw `GapError`. */
   readonly onGap?: OnGap
-  /** Called when the connection failed and will be retried, and with `undefined` when it has recovered. */
+  /** Called when the connection failed and will be retried, and with `undefined` when it has recovered. Default: only `onProblem` of the client is called. */
   readonly onProblem?: OnProblem
 }
 

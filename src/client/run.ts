@@ -26,7 +26,7 @@ export interface ReadOptions extends RequestOptions {
   readonly onGap?: OnGap
   /** Called when the log was replaced; its events follow from the first. Default: throw `LogChangedError`. */
   readonly onLogChanged?: OnLogChanged
-  /** Called when the connection failed and will be retried, and with `undefined` when it has recovered. */
+  /** Called when the connection failed and will be retried, and with `undefined` when it has recovered. Default: only `onProblem` of the client is called. */
   readonly onProblem?: OnProblem
 }
 
@@ -34,7 +34,7 @@ export interface ReadOptions extends RequestOptions {
 export interface EventsOptions extends Omit<ReadOptions, 'after'> {
   /** Index of the last event that you have, or `end` for only new events. Default: from the beginning. */
   readonly after?: number | 'end'
-  /** Start with this many of the last events, instead of `after`. */
+  /** Start with this many of the last events, instead of `after`. Default: `after` decides. */
   readonly tail?: number
   /**
    * Only events of these types, such as `tool.called`, or `tool.*` for all of a kind. The terminal event and `attempt.discarded` are
@@ -47,12 +47,13 @@ export interface EventsOptions extends Omit<ReadOptions, 'after'> {
 
 /** Options of `run.text`. */
 export interface TextOptions extends ReadOptions {
-  /** Called with the remaining text when delivered text is retracted, for example by a retry. Later pieces continue it. */
+  /** Called with the remaining text when delivered text is retracted, for example by a retry. Later pieces continue it. Default: ignored. */
   readonly onRetracted?: (validText: string) => void
 }
 
 /** Options of `run.stop`. */
 export interface StopOptions extends RequestOptions {
+  /** Recorded in the log. Default: none. */
   readonly reason?: string
   /** How long to wait for the end of the run. Default: 0. */
   readonly waitMs?: number

@@ -10,10 +10,10 @@ import type { RequestOptions } from './types.ts'
 export interface SnapshotOptions extends RequestOptions {
   /**
    * Called with a new state if the events after the previous one no longer exist: they were trimmed, or the log was replaced. Later
-   * events continue the new state.
+   * events continue the new state. Default: ignored.
    */
   readonly onReplaced?: (snapshot: SnapshotFrame) => void
-  /** Called when the connection failed and will be retried, and with `undefined` when it has recovered. */
+  /** Called when the connection failed and will be retried, and with `undefined` when it has recovered. Default: only `onProblem` of the client is called. */
   readonly onProblem?: OnProblem
 }
 

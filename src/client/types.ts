@@ -92,12 +92,13 @@ export interface SessionPage {
 
 /** Which sessions `sessions.list` returns. */
 export interface SessionFilter {
+  /** Default: all. */
   readonly component?: string
-  /** Matches part of the name. */
+  /** Matches part of the name. Default: all. */
   readonly name?: string
   /** Sessions per page. Default: 50. */
   readonly limit?: number
-  /** Cursor from the previous page. */
+  /** Cursor from the previous page. Default: the first page. */
   readonly cursor?: string
 }
 
@@ -108,19 +109,23 @@ export interface StartRequest {
   readonly input: unknown
   /** Groups runs. Default: a new session. */
   readonly session?: string
+  /** Stored with the run. Default: none. */
   readonly metadata?: Readonly<Record<string, unknown>>
 }
 
 /** Which runs `runs.list` returns. */
 export interface RunFilter {
+  /** Default: all. */
   readonly component?: string
+  /** Default: all. */
   readonly session?: string
+  /** Default: all. */
   readonly status?: RunStatus | readonly RunStatus[]
-  /** The component's version that last executed the run. */
+  /** The component's version that last executed the run. Default: all. */
   readonly version?: string
   /** Runs per page. Default: 50. */
   readonly limit?: number
-  /** Cursor from the previous page. */
+  /** Cursor from the previous page. Default: the first page. */
   readonly cursor?: string
 }
 
@@ -128,7 +133,7 @@ export interface RunFilter {
 export interface LinksOptions extends RequestOptions {
   /** Protocol of the position. Default: the end of the log. */
   readonly protocol?: 'native' | 'agentos' | 'openai' | 'a2a' | 'ai-sdk' | 'ag-ui' | 'mcp'
-  /** Number of the last event that you have in that protocol; -1 for none. */
+  /** Number of the last event that you have in that protocol; -1 for none. Required with `protocol`. Default: the end of the log. */
   readonly position?: number
 }
 
@@ -161,6 +166,6 @@ export type Answers = { readonly answers: Readonly<Record<string, unknown>> } | 
 
 /** Options of every request. */
 export interface RequestOptions {
-  /** Aborts the wait, not the run. */
+  /** Aborts the wait, not the run. Default: none. */
   readonly signal?: AbortSignal | undefined
 }

@@ -15,6 +15,7 @@ export interface ChatOptions {
 
 /** Options of `chats.load`. */
 export interface LoadChatOptions extends ChatOptions {
+  /** Aborts the call. Default: none. */
   readonly signal?: AbortSignal
 }
 

@@ -38,7 +38,7 @@ export interface HoldfastOptions extends Omit<EngineOptions, 'store'> {
   readonly waitUntil?: (promise: Promise<unknown>) => void
   /** Signals that close it: `['SIGTERM']`. The process ends afterwards, unless others listen for the signal too. Default: none. */
   readonly closeOn?: readonly NodeJS.Signals[]
-  /** Public address of the mount point, such as `https://app.example/api/agents`, for share links of `runs` and A2A cards. */
+  /** Public address of the mount point, such as `https://app.example/api/agents`, for share links of `runs` and A2A cards. Default: `http://localhost` and `basePath` for share links, the request's address for cards. */
   readonly url?: string
 }
 

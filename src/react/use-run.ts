@@ -10,6 +10,7 @@ export interface UseRunOptions {
   readonly client: Client
   /** The component that `start` runs. */
   readonly component: string
+  /** Session of the runs. Default: a new session per run. */
   readonly session?: string
   /** Where the page stores the run's id: in its URL, in `localStorage`, or nowhere (`false`). Default: `url`. */
   readonly persist?: 'url' | 'localStorage' | false

@@ -21,7 +21,7 @@ export interface CreateResumableStreamContextOptions {
    * Default: `sqlite:.holdfast/resumable-streams.db`.
    */
   readonly store?: HoldfastOptions['store']
-  /** Instead of `store`: your own instance that has `resumableStreams` among its components. */
+  /** Instead of `store`: your own instance that has `resumableStreams` among its components. Default: an instance of its own on `store`. */
   readonly holdfast?: Pick<Holdfast, 'runs'>
 }
 

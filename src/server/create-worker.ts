@@ -21,11 +21,15 @@ export interface WorkerOptions {
   readonly components: readonly Component[]
   /** `postgres://…`, `nats://…`, `sqlite:PATH`, or an open store. `close` closes it. */
   readonly store: string | Store
+  /** Limits that differ from the defaults. Default: as `Limits` says. */
   readonly limits?: Partial<Limits>
   /** Must match that of the servers. Default: no redaction. */
   readonly redact?: RedactOptions
+  /** Receives log lines. Default: silent. */
   readonly logger?: Logger
+  /** For tests. Default: the system clock. */
   readonly clock?: Clock
+  /** For tests. Default: random ids that sort by creation. */
   readonly ids?: Ids
   /** An uncaught error in a run's code fails the run instead of ending the process. Default: true. */
   readonly handleUncaught?: boolean

@@ -29,11 +29,11 @@ export interface EngineOptions {
   readonly protocols?: ProtocolChoice
   /** Path below which everything is served, such as `/api/agents`. Default: the root. */
   readonly basePath?: string
-  /** Returns the principal of a request, by the application's own authentication. Null: `auth` decides. Default: only `auth` decides. */
+  /** Returns the principal of a request, by the application's own authentication. Called before `auth`; if it returns null, `auth` decides. Default: only `auth` decides. */
   readonly authenticate?: Authenticate
-  /** Credentials that Holdfast checks: API keys, JWTs, one shared key; or an authenticator of your own. Default: everyone is one local principal. */
+  /** Credentials that Holdfast checks: API keys, JWTs, one shared key; or an authenticator of your own. Called after `authenticate`, if that returns null. Default: everyone is one local principal; with `authenticate`, the request is refused. */
   readonly auth?: AuthOptions | Authenticator
-  /** Receives every audit entry. With authentication, entries are also written to the logger. */
+  /** Receives every audit entry. With authentication, entries are also written to the logger. Default: none. */
   readonly audit?: AuditSink
   /** Origins whose pages may use the server from a browser. Default: none. */
   readonly corsOrigins?: readonly string[]
@@ -48,20 +48,25 @@ export interface EngineOptions {
   readonly allowedHosts?: readonly string[]
   /** Proxies whose `X-Forwarded-*` headers are trusted: addresses, networks, `loopback` or `private`. Default: none. */
   readonly trustProxy?: readonly string[]
+  /** Options of the A2A protocol. Default: as `A2aOptions` says. */
   readonly a2a?: A2aOptions
   /** Webhooks of Durable Streams subscriptions: to public addresses, and to this machine with `loopback`. Default: none. */
   readonly streamWebhooks?: StreamWebhooks
   /** Whether a supervisor restarts the process when it dies. Only shown in the console. Default: false. */
   readonly supervised?: boolean
+  /** Limits that differ from the defaults. Default: as `Limits` says. */
   readonly limits?: Partial<Limits>
-  /** Retention periods per component, tenant or principal that override those of `limits`. */
+  /** Retention periods per component, tenant or principal that override those of `limits`. Default: none. */
   readonly retention?: RetentionOptions
   /**
    * Redacts events before they are appended to a log, and documents. Every node of a shared store needs the same. Default: nothing.
    */
   readonly redact?: RedactOptions
+  /** Receives log lines. Default: silent; `holdfast()` prints warnings and errors. */
   readonly logger?: Logger
+  /** For tests. Default: the system clock. */
   readonly clock?: Clock
+  /** For tests. Default: random ids that sort by creation. */
   readonly ids?: Ids
   /**
    * An uncaught error in a run's code fails the run instead of ending the process. Errors of other code keep Node's behaviour.

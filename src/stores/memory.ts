@@ -39,7 +39,7 @@ import { claimedAgain, expectsEvent, hasEnded, idInUse, notFinished } from './sh
 
 /** Options of `createMemoryStore`. */
 export interface MemoryStoreOptions {
-  /** Measures leases and dates documents. */
+  /** Measures leases and dates documents. Default: the system clock. */
   readonly clock?: Clock
 }
 

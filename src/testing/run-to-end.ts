@@ -17,10 +17,13 @@ export type TestAnswers = Readonly<Record<string, unknown>> | ((question: Questi
 export interface RunToEndOptions {
   /** Default: none; a run that asks a question fails the test. */
   readonly answers?: TestAnswers
-  /** Replaces the model of every model agent and team in the run, such as `scriptedModel({ script })`. */
+  /** Replaces the model of every model agent and team in the run, such as `scriptedModel({ script })`. Default: their own models. */
   readonly model?: LanguageModel
+  /** Default: a new session. */
   readonly session?: string
+  /** Default: none. */
   readonly metadata?: Readonly<Record<string, unknown>>
+  /** Default: as `Limits` says, with `drainTimeoutMs: 0`. */
   readonly limits?: Partial<Limits>
   /** Rejects if the run has not ended by then. Default: 30,000. */
   readonly timeoutMs?: number

@@ -15,7 +15,7 @@ export interface WrittenStreamsOptions {
    * Default: a SQLite file below `.holdfast`.
    */
   readonly store?: HoldfastOptions['store']
-  /** Instead of `store`: your own instance that has the component of these streams among its components. */
+  /** Instead of `store`: your own instance that has the component of these streams among its components. Default: an instance of its own on `store`. */
   readonly holdfast?: Pick<Holdfast, 'runs'>
 }
 

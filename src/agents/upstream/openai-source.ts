@@ -19,7 +19,7 @@ export interface OpenAiUpstreamOptions extends UpstreamOptions, ResponsePolicies
    * converted to chat completions.
    */
   readonly responses?: 'stream' | 'background'
-  /** Ids of its models, instead of those that it lists at `/models`. */
+  /** Ids of its models. Default: those that it lists at `/models`. */
   readonly models?: readonly string[]
 }
 

@@ -21,7 +21,7 @@ export type StepErrorPolicy = 'fail' | 'skip' | 'ask'
 /** Options of every question that a step asks. */
 export interface StepQuestionOptions {
   readonly prompt: string
-  /** Timeout for the answer; then the run fails. */
+  /** Timeout for the answer; then the run fails. Default: no limit. */
   readonly timeoutMs?: number
 }
 

@@ -37,7 +37,7 @@ export interface DurableChat {
 export interface DurableChatsOptions {
   /** As in `holdfast()`. Default: `sqlite:.holdfast/durable-chats.db`. */
   readonly store?: HoldfastOptions['store']
-  /** Instead of `store`: your own instance that has `durableChatComponent` among its components. */
+  /** Instead of `store`: your own instance that has `durableChatComponent` among its components. Default: an instance of its own on `store`. */
   readonly holdfast?: Pick<Holdfast, 'chats' | 'clientFor'>
   /** Keeps the process alive until a promise settles, such as `after` of Next.js. Default: the process lives. */
   readonly waitUntil?: (promise: Promise<unknown>) => void

@@ -221,11 +221,11 @@ export type WorkDetails = Pick<EventData['step.started'], 'kind' | 'parent' | 'd
 
 /** Options of `context.step`. */
 export interface ContextStepOptions extends WorkDetails {
-  /** Distinguishes steps of one name. Required if several of them run concurrently. */
+  /** Distinguishes steps of one name. Required if several of them run concurrently. Default: none. */
   readonly key?: string
   /**
    * Called instead of the work when the step's result is logged: repeats what the step did against the log, so that its output is
-   * matched. It cannot start new work.
+   * matched. It cannot start new work. Default: none.
    */
   readonly revisit?: () => Promise<unknown>
 }
@@ -234,8 +234,9 @@ export interface ContextStepOptions extends WorkDetails {
 export interface CallOptions {
   /** Distinguishes calls of one component in keys and ids. Default: the component's id. */
   readonly name?: string
-  /** Aborts this call only. */
+  /** Aborts this call only. Default: none. */
   readonly signal?: AbortSignal
+  /** Maximum duration of the call. Default: no limit. */
   readonly timeoutMs?: number
   /** Retract its output if it fails, because it will be retried. Default: false. */
   readonly retractFailure?: boolean
@@ -267,7 +268,7 @@ export interface AskOptions extends Partial<Pick<Question, 'kind' | 'schema' | '
   readonly prompt: string
   /**
    * Identifies the question. A recorded answer belongs to the question with the same prompt, kind and schema; with a key, to the one
-   * with the same key, kind and schema, so that the prompt may change.
+   * with the same key, kind and schema, so that the prompt may change. Default: none.
    */
   readonly key?: string
   /** Maximum time to wait for an answer; then the run fails. Default: no limit. */

@@ -254,9 +254,9 @@ export interface ClaimableQuery {
 
 /** Which runs `claim` may acquire. */
 export interface ClaimOptions {
-  /** Also claim a paused run, to resume or end it. Otherwise it can be claimed only after its `wakeAt`. */
+  /** Also claim a paused run, to resume or end it. Otherwise it can be claimed only after its `wakeAt`. Default: false. */
   readonly paused?: boolean
-  /** Also claim a run that waits for its lane, to end it. */
+  /** Also claim a run that waits for its lane, to end it. Default: false. */
   readonly outOfOrder?: boolean
   /** Whether to take over runs whose lease has expired. Runs with a requested stop are always taken over. Default: true. */
   readonly takeover?: boolean

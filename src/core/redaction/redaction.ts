@@ -39,9 +39,9 @@ export type RedactHook = (event: Event) => Event
 
 /** Rules for removing data from events before they enter the log. */
 export interface RedactOptions {
-  /** Applied to every text, and to the keys of objects. */
+  /** Applied to every text, and to the keys of objects. Default: none. */
   readonly patterns?: readonly (Redaction | PatternRedaction | readonly Redaction[])[]
-  /** Applied to every event with content, after the patterns. */
+  /** Applied to every event with content, after the patterns. Default: none. */
   readonly event?: RedactHook
   /** Hide the messages of unexpected exceptions. The server log contains them, under the error id. Default: false. */
   readonly exceptions?: boolean

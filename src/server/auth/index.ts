@@ -12,14 +12,15 @@ export type { JwtOptions } from './jwt.ts'
 
 /** How callers are authenticated: API keys, JWTs, or one shared key. */
 export interface AuthOptions {
-  /** Path of a file of API keys. */
+  /** Path of a file of API keys. Default: no API keys. */
   readonly keys?: string | undefined
+  /** Accept JSON Web Tokens. Default: no tokens. */
   readonly jwt?: JwtOptions | undefined
-  /** One key shared by all callers, as in AgentOS. */
+  /** One key shared by all callers, as in AgentOS. Default: none. */
   readonly securityKey?: string | undefined
   /**
    * Accept any bearer credential and forward it to upstreams with `forwardCredential`, which verify it. Cannot be combined with
-   * `keys` or `securityKey`.
+   * `keys` or `securityKey`. Default: false.
    */
   readonly passthrough?: boolean | undefined
 }

@@ -12,25 +12,25 @@ import { publicAlgorithms, readVerificationKey } from './jwt-key.ts'
 
 /** Either `jwks` or `key`. */
 export interface JwtOptions {
-  /** URL or path of a key set. A set with several keys of one type needs a `kid` on each. A file is read once. */
+  /** URL or path of a key set. A set with several keys of one type needs a `kid` on each. A file is read once. Default: none; then `key` is required. */
   readonly jwks?: string | undefined
-  /** PEM or JWK text, `secret:TEXT`, `secret-file:PATH`, or the path of a PEM or JWK file. */
+  /** PEM or JWK text, `secret:TEXT`, `secret-file:PATH`, or the path of a PEM or JWK file. Default: none; then `jwks` is required. */
   readonly key?: string | undefined
-  /** If set, tokens must have this issuer. */
+  /** If set, tokens must have this issuer. Default: any issuer. */
   readonly issuer?: string | undefined
-  /** If set, tokens must have this audience. If not, tokens issued for other services are accepted too. */
+  /** If set, tokens must have this audience. If not, tokens issued for other services are accepted too. Default: any audience. */
   readonly audience?: string | undefined
-  /** Restricts the algorithms that the key type allows. */
+  /** Restricts the algorithms that the key type allows. Default: all of them. */
   readonly algorithms?: readonly string[] | undefined
   /** Claim that names the principal. Tokens without it are rejected. Default: `sub`. */
   readonly principalClaim?: string | undefined
-  /** Claim that names the tenant. If set, tokens without it are rejected. */
+  /** Claim that names the tenant. If set, tokens without it are rejected. Default: no tenants. */
   readonly tenantClaim?: string | undefined
   /** Claim with the token's scopes: an array or a space-separated string. Default: `scopes`. */
   readonly scopesClaim?: string | undefined
   /** Reject tokens that never expire. Default: true. */
   readonly requireExpiry?: boolean | undefined
-  /** Tolerated clock skew of the issuer, in seconds; at most 300. */
+  /** Tolerated clock skew of the issuer, in seconds; at most 300. Default: 5. */
   readonly clockToleranceS?: number | undefined
 }
 

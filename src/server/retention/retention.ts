@@ -19,9 +19,9 @@ export const SWEEP_FAILED = 'a retention sweep failed'
 
 /** Overrides of the retention periods in `Limits`. */
 export interface RetentionOptions {
-  /** Instead of `retainMs`. */
+  /** Instead of `retainMs`. Default: none. */
   readonly events?: RetentionOverrides
-  /** Instead of `retainRunsMs`. */
+  /** Instead of `retainRunsMs`. Default: none. */
   readonly runs?: RetentionOverrides
 }
 

@@ -12,7 +12,7 @@ export interface OpenPostgresOptions {
   readonly url: string
   /**
    * Address of the same database without a proxy, if `url` goes through a transaction-pooling one: LISTEN needs a session.
-   * Without it, nodes behind such a proxy notice each other's work only by polling.
+   * Without it, nodes behind such a proxy notice each other's work only by polling. Default: `url`.
    */
   readonly directUrl?: string
   /** Schema of the tables; created if missing. Default: `holdfast`. */
@@ -23,7 +23,7 @@ export interface OpenPostgresOptions {
   readonly requestTimeoutMs?: number
   /** How long appends are retried while the server is unreachable, before this node gives up their runs. Default: 60,000. */
   readonly outageTimeoutMs?: number
-  /** Replaces the database's clock, for tests. */
+  /** Replaces the database's clock, for tests. Default: the database's clock. */
   readonly clock?: Clock
 }
 

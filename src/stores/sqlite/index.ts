@@ -14,8 +14,9 @@ const READER_TIMEOUT_MS = 300_000
 export interface OpenSqliteOptions {
   /** The database file; created, with its folder, if missing. */
   readonly path: string
+  /** For tests. Default: the system clock. */
   readonly clock?: Clock
-  /** Receives reports for operators about the file. */
+  /** Receives reports for operators about the file. Default: silent. */
   readonly logger?: Logger
   /** Delay between attempts to reopen the file after a write failure. Default: 1,000. */
   readonly reopenIntervalMs?: number
