@@ -54,21 +54,18 @@ function valuesOf(value: unknown, path = ''): [path: string, value: string][] {
   return Object.entries(value).flatMap(([key, part]) => valuesOf(part, path === '' ? key : `${path}.${key}`))
 }
 
+/** Two ways to give a flag. */
+function argumentsOf(name: string, { value }: Option): readonly (readonly string[])[] {
+  if (value === undefined) return [[`--${name}`], [`--no-${name}`]]
+  const given = samples[name] ?? samples[value] ?? ['a', 'b']
+  return given.map((sample) => (sample === undefined ? [] : [`--${name}`, sample]))
+}
+
 /** Paths of the configuration that a flag changes. */
-function changedBy(name: string, { value }: Option): string[] {
-  const configs = (samples[name] ?? samples[value ?? ''] ?? ['a', 'b']).map((sample) => {
-    const given = sample === undefined ? [] : [`--${name}`, sample]
-    return new Map(valuesOf(readConfig([...companionsOf(name), ...given], {})))
-  })
-  return changes(configs)
-}
-
-function changedBySwitch(name: string): string[] {
-  const flags = [`--${name}`, `--no-${name}`]
-  return changes(flags.map((flag) => new Map(valuesOf(readConfig([...companionsOf(name), flag], {})))))
-}
-
-function changes([before, after]: readonly ReadonlyMap<string, string>[]): string[] {
+function changedBy(name: string, option: Option): string[] {
+  const [before, after] = argumentsOf(name, option).map(
+    (argv) => new Map(valuesOf(readConfig([...companionsOf(name), ...argv], {}))),
+  )
   return [...new Set([...before!.keys(), ...after!.keys()])].filter((path) => before!.get(path) !== after!.get(path))
 }
 
@@ -89,8 +86,7 @@ const renamed: Readonly<Record<string, string>> = {
 }
 
 function optionsOf(name: string, option: Option): string[] {
-  const paths = option.value === undefined ? changedBySwitch(name) : changedBy(name, option)
-  return [...new Set(paths.map((path) => renamed[path] ?? path))].filter((path) => path !== '')
+  return [...new Set(changedBy(name, option).map((path) => renamed[path] ?? path))].filter((path) => path !== '')
 }
 
 test('config: docs/config.md lists every option, row by row, with the options of createServer() that it sets', async () => {
