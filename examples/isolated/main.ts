@@ -7,7 +7,7 @@
 import { createServer, isolated, createMemoryStore } from 'holdfast'
 import { createClient } from 'holdfast/client'
 
-const matcher = await isolated(new URL('./regex.ts', import.meta.url), { memoryMb: 64, concurrency: 4 })
+const matcher = await isolated(new URL('./regex.ts', import.meta.url), { memoryMb: 64, maxConcurrentRuns: 4 })
 const server = await createServer({ components: [matcher], store: createMemoryStore() })
 const client = createClient({ url: server.url })
 

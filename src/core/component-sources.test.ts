@@ -33,7 +33,7 @@ function source(): ComponentSource & { reachable: boolean } {
     name: 'upstream',
     protocol: 'openai',
     url: 'http://127.0.0.1:9/v1',
-    discoverIntervalMs: 60_000,
+    discoveryIntervalMs: 60_000,
     reachable: false,
     discover(): Promise<readonly Component[]> {
       return this.reachable ? Promise.resolve([remote]) : Promise.reject(new Error('connection refused'))

@@ -93,7 +93,7 @@ export class ComponentSources {
     state.running ??= this.#look(state).finally(() => {
       state.running = undefined
       if (this.#closed.signal.aborted) return
-      const delayMs = state.health.status === 'ok' ? state.source.discoverIntervalMs : RETRY_MS
+      const delayMs = state.health.status === 'ok' ? state.source.discoveryIntervalMs : RETRY_MS
       state.stopTimer?.()
       state.stopTimer = startTimer(() => void this.#discover(state), delayMs, this.#options.clock)
     })

@@ -74,8 +74,8 @@ export async function createWorker(options: WorkerOptions): Promise<Worker> {
     ...(redactor !== undefined && { redactor }),
     ...workIdentity(store),
   })
-  const { loopBlockedMs = defaultLimits.loopBlockedMs } = limits
-  const loop = new EventLoopMonitor({ loopBlockedMs, logger })
+  const { eventLoopBlockedMs = defaultLimits.eventLoopBlockedMs } = limits
+  const loop = new EventLoopMonitor({ eventLoopBlockedMs, logger })
   const stopHandlingUncaught = options.handleUncaught === false ? undefined : handleUncaughtErrors()
   service.startScheduling()
   let closing: Promise<void> | undefined

@@ -142,7 +142,7 @@ export async function openEngine(options: EngineOptions, listener?: EngineListen
     },
     replaceComponents: (components) => sources.replaceFixed(componentsIn(components)),
     start() {
-      loop = new EventLoopMonitor({ loopBlockedMs: limits.loopBlockedMs, logger })
+      loop = new EventLoopMonitor({ eventLoopBlockedMs: limits.eventLoopBlockedMs, logger })
       background.atEnd(() => loop!.close())
       if (options.handleUncaught !== false) background.atEnd(handleUncaughtErrors())
       service.startScheduling()

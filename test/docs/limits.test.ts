@@ -44,7 +44,7 @@ const perPrincipal: readonly (readonly [string, string])[] = [
   ['requests, gRPC calls', `${count(limits.maxRequestsPerSecond)}, burst ${count(limits.maxRequestBurst)}`],
   [
     'requests before authentication',
-    `${count(limits.maxRequestsPerAddress)} per second, burst ${count(limits.maxRequestBurstPerAddress)}`,
+    `${count(limits.maxRequestsPerSecondPerAddress)} per second, burst ${count(limits.maxRequestBurstPerAddress)}`,
   ],
   [
     'WebSockets that have not authenticated',
@@ -56,7 +56,7 @@ const perPrincipal: readonly (readonly [string, string])[] = [
     'folds of long runs',
     `${limits.maxConcurrentFolds}, ${limits.maxConcurrentFolds / 2} per principal; ${count(limits.maxQueuedFolds)} more wait, ${limits.maxQueuedFolds / 2} per principal, at most ${limits.foldQueueTimeoutMs / 1000} s`,
   ],
-  ['memory of the states', size(limits.maxHeldViewBytes)],
+  ['memory of the states', size(limits.maxActiveViewBytes)],
   [
     'stored bytes of callers whose credential no upstream has accepted',
     `${size(NETWORK_BYTES_MAX)} per address, ${size(SITE_BYTES_MAX)} per IPv6 /48, ${size(TOTAL_BYTES_MAX)} in all`,

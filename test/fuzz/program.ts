@@ -21,7 +21,7 @@ import { KEY, type Measured, type Ready, type ToProgram } from './messages.ts'
 const limits: Partial<Limits> = {
   maxConcurrentRuns: 100_000,
   maxAuthFailureBurst: 1_000_000,
-  maxRequestsPerAddress: 0,
+  maxRequestsPerSecondPerAddress: 0,
   maxWebhooksPerPrincipal: 1_000_000,
   maxWebhooksPerTask: 1_000_000,
   retryDelayMs: 20,

@@ -342,7 +342,7 @@ describe('gateway, chat completions: an upstream', () => {
   })
 
   test('that dies is reported at once to later requests, in the protocol’s own form', async () => {
-    const { server, chat } = await serveScripts({ m: words(1) }, { discoverIntervalMs: 50 })
+    const { server, chat } = await serveScripts({ m: words(1) }, { discoveryIntervalMs: 50 })
     await chat.stop()
     await until('the gateway noticed', () => server.service.health().upstreams?.[0]?.status === 'unreachable')
     const response = await ask(server, 'm')

@@ -261,7 +261,7 @@ describe('gateway, circuit breaker', () => {
 
   test('opens after failures in a row: starts get 503 at once, and health says so', async () => {
     const chat = await startChatServer({ m: failing({ isBroken: true }) })
-    const server = await serve(chat.url, { breaker: { failureThreshold: 3, resetTimeoutMs: 3_600_000 } })
+    const server = await serve(chat.url, { circuitBreaker: { failureThreshold: 3, resetTimeoutMs: 3_600_000 } })
     for (let failure = 0; failure < 3; failure++) expect((await ask(server)).text).toContain('upstream_http_error')
     const { status, text, response } = await ask(server)
     expect(status).toBe(503)
@@ -277,7 +277,7 @@ describe('gateway, circuit breaker', () => {
   test('is closed by a request that succeeds after its time', async () => {
     const state = { isBroken: true }
     const chat = await startChatServer({ m: failing(state) })
-    const server = await serve(chat.url, { breaker: { failureThreshold: 1, resetTimeoutMs: 100 } })
+    const server = await serve(chat.url, { circuitBreaker: { failureThreshold: 1, resetTimeoutMs: 100 } })
     await ask(server)
     state.isBroken = false
     await until('the circuit lets a probe through', async () => (await ask(server)).status === 200)
@@ -286,7 +286,7 @@ describe('gateway, circuit breaker', () => {
 
   test('refusals of a request do not open it', async () => {
     const chat = await startChatServer({ m: (response) => void response.writeHead(400).end('bad') })
-    const server = await serve(chat.url, { breaker: { failureThreshold: 1 } })
+    const server = await serve(chat.url, { circuitBreaker: { failureThreshold: 1 } })
     for (let refusal = 0; refusal < 3; refusal++) await ask(server)
     expect(chat.bodies).toHaveLength(3)
     expect(loadOf(server).circuit).toBe('closed')

@@ -42,7 +42,7 @@ const start = (server: Server, key: string): Promise<number> =>
   ask(server, key, '/runs', { component: 'm', input: 'go' })
 
 test('[SEC-2] gateway, --auth passthrough: requests with unverified credentials count for their address, accepted ones do not', async () => {
-  const server = await serve({ maxRequestsPerAddress: 0.01, maxRequestBurstPerAddress: 4 })
+  const server = await serve({ maxRequestsPerSecondPerAddress: 0.01, maxRequestBurstPerAddress: 4 })
   expect(await chat(server, 'good')).toBe(200)
   for (let count = 0; count < 10; count++) expect(await ask(server, 'good', '/runs')).toBe(200)
   const statuses: number[] = []
@@ -117,7 +117,7 @@ test.each<[string, (server: Server, key: string) => Promise<unknown>]>([
 )
 
 test('[SEC-2] gateway, --auth passthrough: a passed request that succeeds verifies nothing, because it may be public', async () => {
-  const server = await serve({ maxRequestsPerAddress: 0.01, maxRequestBurstPerAddress: 2 })
+  const server = await serve({ maxRequestsPerSecondPerAddress: 0.01, maxRequestBurstPerAddress: 2 })
   expect(await ask(server, 'invented', '/upstream/openai/public')).toBe(200)
   expect(await ask(server, 'invented', '/runs')).toBe(200)
   expect(await ask(server, 'invented', '/runs')).toBe(429)

@@ -47,7 +47,7 @@ describe.each(['agentos', 'openai', 'a2a', 'ai-sdk', 'ag-ui', 'mcp'])('[SEC-2] %
     const store = createMemoryStore()
     for (const id of ['run_a1', 'run_a2', 'run_a3']) await addRun(store, id, 'anna')
     const writer = await addRun(store, 'run_b1', 'bert')
-    const limits = { maxHeldViewBytes: 3.5 * (await heldBytesOf(store, 'run_b1')) }
+    const limits = { maxActiveViewBytes: 3.5 * (await heldBytesOf(store, 'run_b1')) }
     const { url } = await serveNative({ store, auth: { keys }, limits })
     const follow = async (token: string, id: string): Promise<EventStream> => {
       const { resume } = await linkTo({ url, token }, id, protocol)
@@ -140,7 +140,7 @@ test.each(Object.entries(sockets))(
     const runs = ['run_a1', 'run_a2', 'run_a3', 'run_a4']
     for (const id of runs) await addRun(store, id, 'anna')
     const grpcPort = await freePort()
-    const limits = { maxHeldViewBytes: 3.5 * (await heldBytesOf(store, 'run_a1')) }
+    const limits = { maxActiveViewBytes: 3.5 * (await heldBytesOf(store, 'run_a1')) }
     const { url } = await serveNative({ store, auth: { keys }, limits, a2a: { defaultComponent: 'lab', grpcPort } })
     const reported = await follow({ url, grpc: `127.0.0.1:${grpcPort}`, key }, runs)
     await until('a stream is ended', () => reported().some((text) => TOO_MUCH.test(text)))

@@ -89,7 +89,7 @@ test('[SEC-2] wrong credentials are throttled by address, and credentials known 
 })
 
 test('[SEC-2] requests are counted by address before authentication, and known credentials are exempt', async () => {
-  const { anna, bert, ask } = await serveTwo({ maxRequestsPerAddress: 0.01, maxRequestBurstPerAddress: 3 })
+  const { anna, bert, ask } = await serveTwo({ maxRequestsPerSecondPerAddress: 0.01, maxRequestBurstPerAddress: 3 })
   expect((await ask(anna, '/runs')).status).toBe(200)
   expect((await ask(undefined, '/health')).status).toBe(200)
   expect((await ask(undefined, '/no/such/path')).status).toBe(404)
@@ -108,7 +108,7 @@ test('[SEC-2] gRPC calls and WebSockets are counted by address before authentica
   const server = await serveA2a({
     auth: { keys: path },
     clock: stillClock,
-    limits: { maxRequestsPerAddress: 0.01, maxRequestBurstPerAddress: 1 },
+    limits: { maxRequestsPerSecondPerAddress: 0.01, maxRequestBurstPerAddress: 1 },
     a2a: { defaultComponent: 'lab', grpcPort },
   })
   const peer = new Peer(`127.0.0.1:${grpcPort}`)

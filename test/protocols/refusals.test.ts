@@ -203,7 +203,7 @@ describe('[SEC-2] requests beyond the rate limit', () => {
 const byHttp = Object.keys(ways).filter((way) => way !== 'AgentOS WebSocket')
 
 describe.each<[string, Partial<Limits>]>([
-  ['an address sends too many requests', { maxRequestsPerAddress: 0.01, maxRequestBurstPerAddress: 1 }],
+  ['an address sends too many requests', { maxRequestsPerSecondPerAddress: 0.01, maxRequestBurstPerAddress: 1 }],
   ['an address shows too many wrong credentials', { maxAuthFailureBurst: 1 }],
 ])('[SEC-2] %s', (_kind, limits) => {
   test.each(byHttp)('the rejection has the format of %s', async (way) => {

@@ -113,7 +113,7 @@ describe('an isolated run', () => {
   })
 
   test.each(['loop', 'deaf'])('an agent that does %s is ended by a stop, and so is its thread', async (deed) => {
-    const { node, bystander } = await openHostile({ concurrency: 1 })
+    const { node, bystander } = await openHostile({ maxConcurrentRuns: 1 })
     const heartbeat = join(temporaryFolder(), 'heartbeat')
     const id = await node.start('hostile', deed, { metadata: { heartbeat } })
     await until('its thread is busy', () => existsSync(heartbeat), { withinMs: WAIT_MS })
@@ -129,7 +129,7 @@ describe('an isolated run', () => {
   })
 
   test('a run that loops is ended by its idle timeout', async () => {
-    const { node, bystander } = await openHostile({ concurrency: 1 }, { runIdleTimeoutMs: 1500 })
+    const { node, bystander } = await openHostile({ maxConcurrentRuns: 1 }, { runIdleTimeoutMs: 1500 })
     const log = await node.ended(await node.start('hostile', 'loop'), WAIT_MS)
     expect(log.at(-1)!.data).toMatchObject({ error: { code: 'idle_timeout' } })
     expect((await node.ended(await node.start('hostile', 'throw'), WAIT_MS)).at(-1)!.type).toBe('run.failed')
@@ -156,7 +156,7 @@ describe('an isolated run', () => {
   })
 
   test('waits for a thread if all are in use', async () => {
-    const node = openNode({ components: [await load('counter', { concurrency: 1 })] })
+    const node = openNode({ components: [await load('counter', { maxConcurrentRuns: 1 })] })
     const ids = await Promise.all([20, 20, 20].map((goal) => node.start('counter', goal)))
     const logs = await Promise.all(ids.map((id) => node.ended(id, WAIT_MS)))
     expect(logs.map((log) => log.at(-1)!.type)).toEqual(Array<string>(3).fill('run.completed'))

@@ -22,7 +22,7 @@ const PATIENT: Partial<Limits> = {
   maxAuthFailureBurst: 1_000_000,
   maxRequestsPerSecond: 1_000_000,
   maxRequestBurst: 1_000_000,
-  maxRequestsPerAddress: 1_000_000,
+  maxRequestsPerSecondPerAddress: 1_000_000,
   maxRequestBurstPerAddress: 1_000_000,
   maxStartsPerSecond: 1_000_000,
   maxStartBurst: 1_000_000,

@@ -20,7 +20,7 @@ export interface IsolatedOptions<Input = unknown> {
   /** Heap limit of each thread in megabytes; a run that needs more fails. Buffers are outside the heap. Default: 256. */
   readonly memoryMb?: number
   /** Maximum threads, and so concurrent runs; further runs wait. Default: 8. */
-  readonly concurrency?: number
+  readonly maxConcurrentRuns?: number
   /** Timeout for loading the module. Default: 30,000. */
   readonly loadTimeoutMs?: number
   /**
@@ -35,7 +35,7 @@ export interface IsolatedOptions<Input = unknown> {
 const RULES: OptionRules<IsolatedOptions> = {
   export: aString,
   memoryMb: aCount,
-  concurrency: aCount,
+  maxConcurrentRuns: aCount,
   loadTimeoutMs: aCount,
   input: componentRules.input,
   redact: anObject,
@@ -56,7 +56,7 @@ export async function isolated<Input = unknown>(
   const {
     export: name,
     memoryMb = MEMORY_MB,
-    concurrency = THREADS_MAX,
+    maxConcurrentRuns = THREADS_MAX,
     loadTimeoutMs = LOAD_MS,
     input,
     redact,
@@ -68,7 +68,7 @@ export async function isolated<Input = unknown>(
   const openThread = (): IsolatedThread => new IsolatedThread({ module: href, export: name, memoryMb })
   const { facts, ...schemas } = await describe(openThread(), href, loadTimeoutMs)
   const accepted = input ?? (schemas.input && fromJsonSchema<Input>(schemas.input))
-  const slots = new Semaphore(concurrency)
+  const slots = new Semaphore(maxConcurrentRuns)
   return {
     ...facts,
     onPause: 'release',

@@ -2,7 +2,7 @@
 export type CircuitState = 'closed' | 'open' | 'half-open'
 
 /** When requests to a failing server are refused without being sent. */
-export interface BreakerOptions {
+export interface CircuitBreakerOptions {
   /** Failures in a row that open the circuit; 0 never opens it. Default: 5. */
   readonly failureThreshold?: number
   /** How long it stays open before one request probes the server. Default: 10,000. */
@@ -19,7 +19,7 @@ export class CircuitBreaker {
   #probedAt: number | undefined
 
   constructor(
-    { failureThreshold = 5, resetTimeoutMs = 10_000 }: BreakerOptions = {},
+    { failureThreshold = 5, resetTimeoutMs = 10_000 }: CircuitBreakerOptions = {},
     now: () => number = () => performance.now(),
   ) {
     this.#failureThreshold = failureThreshold

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { HoldfastError } from '../../core/model/errors.ts'
 import { WorkError } from '../../core/ports/component.ts'
 import type { SourceLoad } from '../../core/ports/component-source.ts'
-import { type BreakerOptions, CircuitBreaker } from './circuit-breaker.ts'
+import { type CircuitBreakerOptions, CircuitBreaker } from './circuit-breaker.ts'
 import { RemoteError, RetryBudget, type RetryOptions } from './remote.ts'
 import { Semaphore } from './semaphore.ts'
 
@@ -17,7 +17,7 @@ export interface UpstreamPoolOptions {
   /** How long a run waits for a slot before it fails. Default: 60,000. */
   readonly queueTimeoutMs?: number | undefined
   /** Default: off. */
-  readonly breaker?: BreakerOptions | undefined
+  readonly circuitBreaker?: CircuitBreakerOptions | undefined
 }
 
 export interface Replica {
@@ -41,11 +41,17 @@ export class UpstreamPool {
   #retried = 0
   #failedOver = 0
 
-  constructor({ urls, maxConcurrentRuns = Infinity, maxQueuedRuns, queueTimeoutMs, breaker }: UpstreamPoolOptions) {
+  constructor({
+    urls,
+    maxConcurrentRuns = Infinity,
+    maxQueuedRuns,
+    queueTimeoutMs,
+    circuitBreaker,
+  }: UpstreamPoolOptions) {
     this.replicas = urls.map((url) => ({
       url,
       id: createHash('sha256').update(url).digest('hex').slice(0, 8),
-      breaker: new CircuitBreaker(breaker ?? { failureThreshold: 0 }),
+      breaker: new CircuitBreaker(circuitBreaker ?? { failureThreshold: 0 }),
     }))
     this.#slots = new Semaphore(maxConcurrentRuns)
     this.#maxConcurrentRuns = maxConcurrentRuns

@@ -12,7 +12,7 @@ import {
 } from '../../core/model/check-options.ts'
 import { componentRules } from '../../core/schema/component-options.ts'
 import type { DisconnectPolicy } from '../../core/ports/component.ts'
-import type { BreakerOptions } from '../shared/circuit-breaker.ts'
+import type { CircuitBreakerOptions } from '../shared/circuit-breaker.ts'
 import type { CommonDefinition } from '../shared/component.ts'
 import type { HeaderSource } from '../../client/header-source.ts'
 
@@ -30,7 +30,7 @@ export interface UpstreamOptions extends Pick<CommonDefinition, 'redact' | 'limi
    */
   readonly forwardCredential?: boolean
   /** Interval of discovery. Default: 30,000. */
-  readonly discoverIntervalMs?: number
+  readonly discoveryIntervalMs?: number
   /**
    * What happens to a run when the client that started it disconnects, in protocols where starting and following are one request.
    * `stop` also cancels it upstream. Default: `continue`.
@@ -60,17 +60,17 @@ export interface UpstreamOptions extends Pick<CommonDefinition, 'redact' | 'limi
   /** Maximum time in that queue. After that the run fails. Default: 60,000. */
   readonly queueTimeoutMs?: number
   /** When a failing replica gets no requests for a while. Default: after 5 consecutive failures, for 10,000 ms. */
-  readonly breaker?: BreakerOptions
+  readonly circuitBreaker?: CircuitBreakerOptions
 }
 
-const breakerRules: OptionRules<BreakerOptions> = { failureThreshold: anAmount, resetTimeoutMs: anAmount }
+const breakerRules: OptionRules<CircuitBreakerOptions> = { failureThreshold: anAmount, resetTimeoutMs: anAmount }
 
 export const upstreamRules: OptionRules<UpstreamOptions> = {
   name: aString,
   prefix: aString,
   headers: headersRule,
   forwardCredential: aBoolean,
-  discoverIntervalMs: anAmount,
+  discoveryIntervalMs: anAmount,
   onDisconnect: componentRules.onDisconnect,
   idleTimeoutMs: anAmount,
   requestTimeoutMs: anAmount,
@@ -82,5 +82,5 @@ export const upstreamRules: OptionRules<UpstreamOptions> = {
   maxConcurrentRuns: aCount,
   maxQueuedRuns: anAmount,
   queueTimeoutMs: anAmount,
-  breaker: optionsOf(breakerRules),
+  circuitBreaker: optionsOf(breakerRules),
 }

@@ -46,7 +46,7 @@ const ID_CHARS_MAX = 128
 export class UpstreamSource implements ComponentSource {
   readonly name: string
   readonly url: string
-  readonly discoverIntervalMs: number
+  readonly discoveryIntervalMs: number
   readonly #kind: UpstreamKind
   readonly #options: UpstreamOptions
   readonly #pool: UpstreamPool
@@ -57,12 +57,12 @@ export class UpstreamSource implements ComponentSource {
   constructor(url: string, kind: UpstreamKind, options: UpstreamOptions) {
     this.name = options.name ?? kind.protocol
     this.url = urlOf(url)
-    const { replicas = [], maxConcurrentRuns, maxQueuedRuns, queueTimeoutMs, breaker = {} } = options
+    const { replicas = [], maxConcurrentRuns, maxQueuedRuns, queueTimeoutMs, circuitBreaker = {} } = options
     const urls = [...new Set([this.url, ...replicas.map(urlOf)])]
-    this.#pool = new UpstreamPool({ urls, maxConcurrentRuns, maxQueuedRuns, queueTimeoutMs, breaker })
+    this.#pool = new UpstreamPool({ urls, maxConcurrentRuns, maxQueuedRuns, queueTimeoutMs, circuitBreaker })
     this.#kind = kind
     this.#options = options
-    this.discoverIntervalMs = options.discoverIntervalMs ?? DISCOVER_INTERVAL_MS
+    this.discoveryIntervalMs = options.discoveryIntervalMs ?? DISCOVER_INTERVAL_MS
   }
 
   get protocol(): string {

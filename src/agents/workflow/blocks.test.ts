@@ -152,7 +152,7 @@ describe('workflow: a parallel block', () => {
     const crowd = new Crowd(3)
     const branch = (name: string) => step({ name, run: () => crowd.join() })
     const branches = Array.from({ length: 7 }, (_, index) => branch(`b${index}`))
-    await logOf(workflow({ id: 'w', steps: [parallel({ name: 'p', branches, concurrency: 3 })] }))
+    await logOf(workflow({ id: 'w', steps: [parallel({ name: 'p', branches, maxConcurrentBranches: 3 })] }))
     expect(crowd.most).toBe(3)
   })
 

@@ -90,13 +90,13 @@ export function parallel<const Name extends string, const Branches extends reado
   readonly name: Name
   readonly branches: Branches
   /** Branches that run concurrently. Default: 8. */
-  readonly concurrency?: number
+  readonly maxConcurrentBranches?: number
 }): WorkflowStep<SharedStepInput<Branches[number]>, StepOutputs<Branches>, Name> {
-  const { name, concurrency = CONCURRENCY } = definition
+  const { name, maxConcurrentBranches: concurrency = CONCURRENCY } = definition
   checkName('a parallel block', name)
   const what = `parallel ${JSON.stringify(name)}`
-  checkNames(what, definition, ['name', 'branches', 'concurrency'])
-  checkBound(`concurrency of ${what}`, concurrency, CONCURRENCY_MAX)
+  checkNames(what, definition, ['name', 'branches', 'maxConcurrentBranches'])
+  checkBound(`maxConcurrentBranches of ${what}`, concurrency, CONCURRENCY_MAX)
   return { type: 'parallel', name, branches: nodesOf(what, 'branches', definition.branches), concurrency }
 }
 

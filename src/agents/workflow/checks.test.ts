@@ -37,7 +37,11 @@ describe('workflow: a definition is rejected', () => {
       'confirm of step "a" needs',
     ],
     ['with no branch', () => parallel({ name: 'p', branches: [] }), 'parallel "p" needs at least one entry'],
-    ['with too many at once', () => parallel({ name: 'p', branches: [a], concurrency: 65 }), 'from 1 to 64, not 65'],
+    [
+      'with too many at once',
+      () => parallel({ name: 'p', branches: [a], maxConcurrentBranches: 65 }),
+      'from 1 to 64, not 65',
+    ],
     [
       'with a name twice',
       () => parallel({ name: 'p', branches: [a, a] }),

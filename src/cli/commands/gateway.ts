@@ -259,7 +259,7 @@ function sourceOf({ protocol, name, url }: GivenUpstream, settings: Settings, en
     ...(concurrency !== undefined && { maxConcurrentRuns: concurrency }),
     maxQueuedRuns: settings['upstream-queue'],
     queueTimeoutMs: settings['upstream-queue-timeout'],
-    breaker: { failureThreshold: settings['upstream-breaker'] },
+    circuitBreaker: { failureThreshold: settings['upstream-breaker'] },
     name,
     onDisconnect: policyFor(name, settings['on-disconnect']),
     idleTimeoutMs: settings['upstream-idle-timeout'],

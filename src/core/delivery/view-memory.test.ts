@@ -2,8 +2,8 @@ import { expect, test } from 'vitest'
 import type { ErrorCode } from '../model/errors.ts'
 import { ViewMemory, type ViewHolder } from './view-memory.ts'
 
-function memoryOf(maxHeldViewBytes: number) {
-  const memory = new ViewMemory({ maxHeldViewBytes, retryDelayMs: 1000 })
+function memoryOf(maxActiveViewBytes: number) {
+  const memory = new ViewMemory({ maxActiveViewBytes, retryDelayMs: 1000 })
   const ended: [name: string, code: ErrorCode][] = []
   const hold = (owner: string, name: string): ViewHolder =>
     memory.hold(owner, ({ code }) => void ended.push([name, code]))

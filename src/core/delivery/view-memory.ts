@@ -21,12 +21,12 @@ interface SharedUse {
 type EndHolder = (error: HoldfastError) => void
 
 export class ViewMemory {
-  readonly #limits: Pick<Limits, 'maxHeldViewBytes' | 'retryDelayMs'>
+  readonly #limits: Pick<Limits, 'maxActiveViewBytes' | 'retryDelayMs'>
   readonly #holders = new Set<ViewHolder>()
   readonly #shared = new Map<object, SharedUse>()
   #bytes = 0
 
-  constructor(limits: Pick<Limits, 'maxHeldViewBytes' | 'retryDelayMs'>) {
+  constructor(limits: Pick<Limits, 'maxActiveViewBytes' | 'retryDelayMs'>) {
     this.#limits = limits
   }
 
@@ -58,7 +58,7 @@ export class ViewMemory {
     this.#bytes += sharedBytes - shared.bytes + state.ownBytes - (before?.ownBytes ?? 0)
     shared.bytes = sharedBytes
     holder.state = state
-    if (this.#bytes > this.#limits.maxHeldViewBytes) this.#shed()
+    if (this.#bytes > this.#limits.maxActiveViewBytes) this.#shed()
   }
 
   #release(holder: ViewHolder): void {
@@ -81,13 +81,13 @@ export class ViewMemory {
   }
 
   #shed(): void {
-    while (this.#bytes > this.#limits.maxHeldViewBytes) {
+    while (this.#bytes > this.#limits.maxActiveViewBytes) {
       const victims = this.#ofLargestOwner()
       for (const victim of victims) {
         const error = this.#errorFor(victim)
         this.#release(victim)
         victim.ended(error)
-        if (this.#bytes <= this.#limits.maxHeldViewBytes) return
+        if (this.#bytes <= this.#limits.maxActiveViewBytes) return
       }
       if (victims.length === 0) return
     }
@@ -114,8 +114,8 @@ export class ViewMemory {
   }
 
   #errorFor({ state }: ViewHolder): HoldfastError {
-    const { maxHeldViewBytes, retryDelayMs } = this.#limits
-    if (state!.ownBytes + state!.sharedBytes > maxHeldViewBytes)
+    const { maxActiveViewBytes, retryDelayMs } = this.#limits
+    if (state!.ownBytes + state!.sharedBytes > maxActiveViewBytes)
       return new HoldfastError(
         'too_large',
         'the log of the run is too large for this protocol; use the native protocol',

@@ -17,7 +17,7 @@ export interface Limits {
 
   /** Maximum runs that this node executes concurrently. Default: 2,000. */
   readonly maxConcurrentRuns: number
-  /** Maximum queued runs. Further starts are refused. One owner may use at most the remaining capacity. Default: 20,000. */
+  /** Maximum queued runs. Further starts are refused. One owner can fill at most half of the queue. Default: 20,000. */
   readonly maxQueuedRuns: number
   /** Maximum paused agents in memory. Beyond it, the oldest is evicted and rebuilt from its log when it is resumed. Default: 1,000. */
   readonly maxParkedRuns: number
@@ -49,7 +49,7 @@ export interface Limits {
   readonly unservedTimeoutMs: number
   /** How long a recovered run may go without requesting recorded work before it counts as diverged. Default: 30 seconds. */
   readonly replayWaitMs: number
-  /** Maximum consecutive interrupted attempts without progress before the run fails. Default: 3. */
+  /** Interruptions in a row, without progress in between, after which the run fails. Default: 3. */
   readonly maxAttempts: number
   /** Maximum interruptions of one run in total, with or without progress, before it fails. Default: 100. */
   readonly maxInterruptions: number
@@ -67,7 +67,7 @@ export interface Limits {
    * How long the event loop may be blocked before a watchdog thread identifies the blocking code and reports it on stderr. 0
    * disables the watchdog. Default: 0.
    */
-  readonly loopBlockedMs: number
+  readonly eventLoopBlockedMs: number
   /** How long shutdown waits for running runs before it hands them over. Default: 10 seconds. */
   readonly drainTimeoutMs: number
 
@@ -99,7 +99,7 @@ export interface Limits {
    * Maximum memory of views that open streams and running folds use on this node, in addition to the cache. Above it, the largest
    * are ended. Default: 512 MiB.
    */
-  readonly maxHeldViewBytes: number
+  readonly maxActiveViewBytes: number
   /** Maximum concurrent folds of long logs on this node; one owner may use half. Default: 16. */
   readonly maxConcurrentFolds: number
   /** Maximum folds waiting for a free slot (`maxConcurrentFolds`); one owner may use half. Default: 1,000. */
@@ -141,8 +141,8 @@ export interface Limits {
    * Maximum average requests per second per address on this node, without a verified credential. 0 disables the limit.
    * Default: 1,000.
    */
-  readonly maxRequestsPerAddress: number
-  /** Burst size of `maxRequestsPerAddress`. Default: 5,000. */
+  readonly maxRequestsPerSecondPerAddress: number
+  /** Burst size of `maxRequestsPerSecondPerAddress`. Default: 5,000. */
   readonly maxRequestBurstPerAddress: number
   /** Burst of requests with an invalid credential that one address may send. After that, one per second. Default: 20. */
   readonly maxAuthFailureBurst: number
@@ -246,7 +246,7 @@ export const defaultLimits: Limits = {
 
   // Process
   storeProbeTimeoutMs: 2 * SECOND,
-  loopBlockedMs: 0, // the command line sets a value: it owns its process
+  eventLoopBlockedMs: 0, // the command line sets a value: it owns its process
   drainTimeoutMs: 10 * SECOND,
 
   // Streams and subscribers
@@ -260,7 +260,7 @@ export const defaultLimits: Limits = {
   // Views
   maxUnstreamedLogBytes: 64 * MiB,
   maxViewCacheBytes: 128 * MiB,
-  maxHeldViewBytes: 512 * MiB,
+  maxActiveViewBytes: 512 * MiB,
   maxConcurrentFolds: 16,
   maxQueuedFolds: 1000,
   foldQueueTimeoutMs: 10 * SECOND,
@@ -281,7 +281,7 @@ export const defaultLimits: Limits = {
   grpcMessageTimeoutMs: 20 * SECOND,
 
   // Unauthenticated clients
-  maxRequestsPerAddress: 1000,
+  maxRequestsPerSecondPerAddress: 1000,
   maxRequestBurstPerAddress: 5000,
   maxAuthFailureBurst: 20,
   maxUnauthenticatedSockets: 1000,

@@ -10,7 +10,7 @@ export interface ComponentSource {
   readonly protocol: string
   readonly url: string
   /** Interval between successful discoveries. */
-  readonly discoverIntervalMs: number
+  readonly discoveryIntervalMs: number
   /** Current load and other facts for health reports. Default: none. */
   readonly load?: SourceLoad
   /** Passthrough configuration of the source. Default: nothing is passed through. */

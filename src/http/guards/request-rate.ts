@@ -23,9 +23,9 @@ export class RequestRate {
   /** `guarded`: authentication is required. */
   constructor(limits: Limits, guarded: boolean, clock: Clock) {
     const now = (): number => elapsedOf(clock)
-    const { maxRequestsPerSecond, maxRequestBurst, maxRequestsPerAddress, maxRequestBurstPerAddress } = limits
+    const { maxRequestsPerSecond, maxRequestBurst, maxRequestsPerSecondPerAddress, maxRequestBurstPerAddress } = limits
     this.#perSecond = maxRequestsPerSecond
-    this.#perAddress = guarded ? maxRequestsPerAddress : 0
+    this.#perAddress = guarded ? maxRequestsPerSecondPerAddress : 0
     this.#requests = new TokenBuckets({ perSecond: maxRequestsPerSecond, burst: maxRequestBurst, now })
     this.#strangers = new TokenBuckets({ perSecond: this.#perAddress, burst: maxRequestBurstPerAddress, now })
     this.#attempts = new LoginAttempts(limits.maxAuthFailureBurst, now)

@@ -359,7 +359,7 @@ export const configOptions = {
   'max-requests-per-address': {
     value: 'N',
     env: 'HOLDFAST_MAX_REQUESTS_PER_ADDRESS',
-    fallback: String(defaultLimits.maxRequestsPerAddress),
+    fallback: String(defaultLimits.maxRequestsPerSecondPerAddress),
     parse: toCount(0, 1_000_000),
     help: 'Maximum unauthenticated requests per second from one client address, per node, with a burst of five seconds. Further requests get 429. 0 means no limit.',
   },

@@ -16,7 +16,7 @@ const WATCHDOG_START_MS = 1000
 
 export interface MonitorOptions {
   /** How long the event loop may be blocked before the watchdog inspects it; 0 turns the watchdog off. */
-  readonly loopBlockedMs: number
+  readonly eventLoopBlockedMs: number
   readonly logger: Logger
 }
 
@@ -35,12 +35,12 @@ export class EventLoopMonitor {
   /** What the watchdog found for the current block. */
   #suspect: BlockingRun | undefined
 
-  constructor({ loopBlockedMs, logger }: MonitorOptions) {
+  constructor({ eventLoopBlockedMs, logger }: MonitorOptions) {
     this.#logger = logger
-    this.#blockedMs = loopBlockedMs > 0 ? loopBlockedMs : BLOCKED_MS
+    this.#blockedMs = eventLoopBlockedMs > 0 ? eventLoopBlockedMs : BLOCKED_MS
     this.#timer = setInterval(() => this.#beat(), BEAT_MS)
     this.#timer.unref()
-    if (loopBlockedMs > 0 && !isDebugged())
+    if (eventLoopBlockedMs > 0 && !isDebugged())
       this.#starting = setTimeout(() => this.#startWatchdog(), WATCHDOG_START_MS).unref()
   }
 

@@ -74,7 +74,7 @@ test('push: a delivery that only waits for more events makes room for another on
   const path = join(temporaryFolder(), 'keys.json')
   const [anna, bert] = await createKeys(path, ['anna', 'bert'])
   // No delivery ends by itself while the test runs.
-  const limits = { pollIntervalMs: 20, maxDeliveries: 2, idleTimeoutMs: 600_000, requestTimeoutMs: 600_000 }
+  const limits = { pollIntervalMs: 20, maxDeliveries: 2, followTimeoutMs: 600_000, requestTimeoutMs: 600_000 }
   const server = await serveA2a({ a2a: { push: { loopback: true, limits } }, auth: { keys: path } })
   const as = (key: string) => ({ ...current, authorization: `Bearer ${key}` })
   const dead = await receive({ answer: () => new Promise<number>(() => {}) })

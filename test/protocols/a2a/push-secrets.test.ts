@@ -20,7 +20,7 @@ const legacy = { 'a2a-version': '0.3' }
 const newKey = (): string => randomBytes(32).toString('hex')
 
 /** Short delays, so that tests need not wait. */
-const limits = { pollIntervalMs: 20, retryDelayMs: 10, maxRetryDelayMs: 50, idleTimeoutMs: 200, maxAttempts: 2 }
+const limits = { pollIntervalMs: 20, retryDelayMs: 10, maxRetryDelayMs: 50, followTimeoutMs: 200, maxAttempts: 2 }
 const a2a = { push: { loopback: true, limits } }
 
 async function serveFile(path: string, secretKeys: readonly string[]): Promise<A2aServer> {

@@ -31,7 +31,7 @@ import {
 } from './serve.ts'
 
 /** Short delays, so that tests need not wait. */
-const limits = { pollIntervalMs: 20, retryDelayMs: 10, maxRetryDelayMs: 50, idleTimeoutMs: 200 }
+const limits = { pollIntervalMs: 20, retryDelayMs: 10, maxRetryDelayMs: 50, followTimeoutMs: 200 }
 const a2a: A2aOptions = { push: { loopback: true, limits } }
 
 function pushTo(url: string, more: object = {}): object {

@@ -89,7 +89,7 @@ test('metrics: upstreams with their status, circuit, queue and counts', async ()
     models: ['m'],
     name: 'gpu',
     maxConcurrentRuns: 1,
-    breaker: { failureThreshold: 1, resetTimeoutMs: 60_000 },
+    circuitBreaker: { failureThreshold: 1, resetTimeoutMs: 60_000 },
   }
   const components = [upstream.openai(chat.url, options), ...labComponents()]
   const server = await serveInProcess({ store: createMemoryStore(), components })

@@ -11,7 +11,7 @@ export interface PushLimits {
   /** Time limit for a receiver's response. Default: 15 seconds. */
   readonly requestTimeoutMs: number
   /** How long an up-to-date delivery follows its task before it returns to polling. Default: 5 seconds. */
-  readonly idleTimeoutMs: number
+  readonly followTimeoutMs: number
   /** After this long without progress another node may take over. Longer than one attempt takes. Default: 45 seconds. */
   readonly leaseMs: number
   /** Delay before the second attempt; doubles with each further one. Default: 1 second. */
@@ -28,7 +28,7 @@ export const defaultPushLimits: PushLimits = {
   maxDeliveriesPerHost: 4,
   pollIntervalMs: 500,
   requestTimeoutMs: 15_000,
-  idleTimeoutMs: 5000,
+  followTimeoutMs: 5000,
   leaseMs: 45_000,
   retryDelayMs: 1000,
   maxRetryDelayMs: 600_000,

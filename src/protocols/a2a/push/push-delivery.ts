@@ -144,7 +144,7 @@ export class PushDelivery {
     this.#idleWait = new AbortController()
     const ended = AbortSignal.any([signal, shed, this.#idleWait.signal])
     try {
-      return await service.waitForMore(this.#principal, this.#delivery.task, after, limits.idleTimeoutMs, ended)
+      return await service.waitForMore(this.#principal, this.#delivery.task, after, limits.followTimeoutMs, ended)
     } finally {
       this.#idleWait = undefined
     }
