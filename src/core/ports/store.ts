@@ -34,7 +34,7 @@ export interface LogDamage {
   readonly reason: string
 }
 
-/** The right to append to a run's log, and its expiry. */
+/** A worker's time-limited right to execute a run. It does not decide who may append: the epoch does. */
 export interface Lease {
   /** Name of the worker that holds it; not a principal. */
   readonly worker: string

@@ -112,7 +112,8 @@ describe('[RUN-6] crash loops: only attempts without progress count', () => {
       world.kill()
     }
     const log = await world.worker().endedWithin(id, 3)
-    const message = 'the run was interrupted in 3 attempts in a row, none of which made progress'
+    const message =
+      'the run was interrupted 3 times in a row without progress in between: the server log may say what ends the process; maxAttempts limits this'
     expect(log.at(-1)).toMatchObject({ type: 'run.failed', data: { error: { code: 'interrupted', message } } })
   })
 

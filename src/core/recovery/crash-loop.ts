@@ -38,7 +38,7 @@ export function crashLoopFailure(
   const maxAttempts = component.limits?.maxAttempts ?? limits.maxAttempts
   // Unless it executed alone, another run may have caused the crash.
   if (interruptions < maxAttempts || (among > 1 && maxAttempts > 1)) return undefined
-  const message = `the run was interrupted in ${interruptions} attempts in a row, none of which made progress`
+  const message = `the run was interrupted ${interruptions} times in a row without progress in between: the server log may say what ends the process; maxAttempts limits this`
   return new RunFailure('interrupted', message).failure
 }
 

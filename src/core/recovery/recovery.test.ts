@@ -186,7 +186,8 @@ describe('[RUN-1] recovery: a run whose worker died', () => {
       const log = await world.worker().ended(id)
       const error = {
         code: 'interrupted',
-        message: 'the run was interrupted in 3 attempts in a row, none of which made progress',
+        message:
+          'the run was interrupted 3 times in a row without progress in between: the server log may say what ends the process; maxAttempts limits this',
         retryable: true,
       }
       expect(log.at(-1)!.data).toEqual({ error })

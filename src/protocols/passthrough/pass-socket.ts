@@ -57,7 +57,7 @@ function openSocket(
     })
     sending.on('response', (answer) => resolve({ answer }))
     sending.on('error', (cause) =>
-      reject(new HoldfastError('unavailable', `the upstream ${name} did not answer`, { cause })),
+      reject(new HoldfastError('unavailable', `the upstream ${name} did not respond`, { cause })),
     )
     sending.end()
   })

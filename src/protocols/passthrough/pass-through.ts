@@ -80,7 +80,7 @@ function send(
       reject(
         isHoldfastError(cause)
           ? cause
-          : new HoldfastError('unavailable', `the upstream ${name} did not answer`, { cause }),
+          : new HoldfastError('unavailable', `the upstream ${name} did not respond`, { cause }),
       ),
     )
     if (body === undefined || body instanceof Uint8Array) return void sending.end(body)
