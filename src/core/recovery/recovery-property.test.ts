@@ -91,7 +91,8 @@ describe('[RUN-5] recovery: a random program', () => {
             }
             expectNothingNew(ended)
             const rolledBack = await live([...lives, { program: given, isRollback: true }], random)
-            expectWhole(rolledBack, rolledBack.program)
+            expectSound(rolledBack)
+            if (rolledBack.diverged === undefined || !hasRepeated(ended)) expectWhole(rolledBack, rolledBack.program)
           }
         }),
         { numRuns: PROGRAMS, endOnFailure: true, seed: SEED },
@@ -100,6 +101,15 @@ describe('[RUN-5] recovery: a random program', () => {
     TIMEOUT_MS,
   )
 })
+
+/**
+ * Whether the changed program repeated a call of the log. Which of several equal calls is the recorded one is not known, so the last
+ * of them does not wait for missing work, and a rollback may diverge again (docs/recovery.md).
+ */
+function hasRepeated({ effects, before }: Ended): boolean {
+  const recorded = effects.slice(0, before.effects)
+  return effects.slice(before.effects).some((effect) => recorded.includes(effect))
+}
 
 /** Expects that all work done after the change had started before it. */
 function expectNothingNew({ effects, log, before }: Ended): void {
